@@ -39,7 +39,7 @@ async def lines_in(target: Target) -> AsyncIterator[TopicLine]:
     for number in range(count):
         partition = Partition(target.address, target.topic, number)
         try:
-            async for records in partition.read(0, await partition.end()):
+            async for records in partition.read(0, await partition.settled_end()):
                 for record in records:
                     line = line_of(record.key, record.value, record.headers)
                     yield TopicLine(number, record.offset, line)

@@ -55,7 +55,7 @@ async def topic_lines(address: Address, topic: str, partition: int = 0) -> list[
 
     reader = Partition(address, topic, partition)
     try:
-        end = await reader.end()
+        end = await reader.settled_end()
         return [
             line_of(record.key, record.value, record.headers)
             async for records in reader.read(0, end)

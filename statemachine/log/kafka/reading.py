@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 from aiokafka import TopicPartition
@@ -92,6 +92,16 @@ class Partition:
                     return int((await reader.end_offsets([self._tp]))[self._tp])
             finally:
                 await stopped(reader)
+
+    async def settled_end(self) -> int:
+        """As `end`, once what was committed before can be read: brokers confirm a commit a little earlier.
+
+        Of what a writer has open, or has left open, it waits five seconds for the end.
+        """
+        tail = await self.tail()
+        with suppress(LogUnavailable):
+            return await self.end(tail)
+        return await self.end()
 
     async def read(self, start: int, end: int) -> AsyncGenerator[Sequence[Message], None]:
         """The records from offset `start` up to, and without, `end`, in batches that are not empty."""
