@@ -43,7 +43,7 @@ class Wire(
 
 def version_of(record: type[Wire]) -> int:
     """The version that records of this class are written in: the default of their `v`."""
-    made: int = next(each.default_factory() for each in structs.fields(record) if each.name == "v")
+    made: int = next(known.default_factory() for known in structs.fields(record) if known.name == "v")
     return made
 
 

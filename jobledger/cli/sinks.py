@@ -156,7 +156,9 @@ def list_failed(
     async def work(operation: "Operation") -> "list[tuple[str, SinkFailure]]":
         names = [await operation.known(sink)] if sink else await operation.positions.sinks()
         return [
-            (name, each) for name in names for each in (await operation.positions.failures(name)).values()
+            (name, failure)
+            for name in names
+            for failure in (await operation.positions.failures(name)).values()
         ]
 
     failures = _run(common.settings(store=store, verbose=verbose), log, work)
@@ -166,8 +168,8 @@ def list_failed(
         common.say("no failures: every event was delivered, or waits for its turn")
     else:
         rows = [
-            (name, each.event, str(each.attempts), each.first, each.last, each.error)
-            for name, each in failures
+            (name, failure.event, str(failure.attempts), failure.first, failure.last, failure.error)
+            for name, failure in failures
         ]
         common.say(common.columns(("SINK", "EVENT", "ATTEMPTS", "FIRST", "LAST", "ERROR"), rows))
 

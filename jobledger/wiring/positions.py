@@ -25,8 +25,8 @@ async def positions_beside(partitions: Partitions, where: Path | Kafka) -> Async
 
 
 @asynccontextmanager
-async def positions_of(where: Path | Kafka, *, read_only: bool = False) -> AsyncIterator[Positions]:
-    """The positions in the ledger, beside whoever else uses it. Raises LogUnavailable, StoreUnusable."""
+async def positions_of(where: Path | Kafka) -> AsyncIterator[Positions]:
+    """The positions in the ledger, which other processes may have open, too. Raises LogUnavailable, StoreUnusable."""
     if isinstance(where, Kafka):
         from statemachine.log.kafka.positions import KafkaPositionRecords
 
@@ -39,7 +39,7 @@ async def positions_of(where: Path | Kafka, *, read_only: bool = False) -> Async
     from statemachine.log.sqlite_positions import SqlitePositionRecords
     from statemachine.log.store import SqliteStore
 
-    store = await SqliteStore.open(where, read_only=read_only, beside=not read_only)
+    store = await SqliteStore.open(where, beside=True)
     try:
         yield Positions(await SqlitePositionRecords.open(store))
     finally:

@@ -47,7 +47,9 @@ def document() -> Document:
         "channels": _channels(),
         "operations": _operations(),
         "components": {
-            "messages": {name: made for each in CATALOGUE for name, made in _messages(each).items()},
+            "messages": {
+                name: made for public_type in CATALOGUE for name, made in _messages(public_type).items()
+            },
             "schemas": _schemas(),
             "messageTraits": {"kafka": _in_kafka(), "http": _over_http()},
         },
@@ -72,7 +74,7 @@ def _servers() -> Document:
 
 
 def _channels() -> Document:
-    structured = {each.name: _message(each.name + _STRUCTURED) for each in CATALOGUE}
+    structured = {public_type.name: _message(public_type.name + _STRUCTURED) for public_type in CATALOGUE}
     return {
         "topic": {
             "address": f"{{prefix}}.{CLOUDEVENTS.name}",
@@ -80,7 +82,7 @@ def _channels() -> Document:
             "with isolation.level=read_committed: then every event is there once; else compare source and id.",
             "servers": [{"$ref": "#/servers/kafka"}],
             "parameters": {"prefix": {"default": "jobledger", "description": "Of all topics of the ledger."}},
-            "messages": {each.name: _message(each.name) for each in CATALOGUE},
+            "messages": {public_type.name: _message(public_type.name) for public_type in CATALOGUE},
             "bindings": {"kafka": _topic(CLOUDEVENTS)},
         },
         "events": {

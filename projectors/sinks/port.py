@@ -49,7 +49,7 @@ class Positioned(Protocol):
     async def position(self, partition: int) -> SinkPosition | None:
         """How far the sink has the partition; None if it has nothing of it.
 
-        Takes the partition over from whoever fed the sink before.
+        Takes the partition over from the publisher that fed the sink before.
 
         Raises ConfigError where the receiver and its position disagree.
         """
