@@ -4,10 +4,10 @@ import json
 from typing import Annotated, Any, Final
 
 from pydantic import Field, ValidationError
-from pydantic_core import to_json
 
 from projectors.contract.catalogue import TYPES, short_name
 from projectors.contract.model.base import At, one_of
+from projectors.contract.model.written import encoded
 from projectors.contract.page import PublicEvent
 from projectors.published import Published
 
@@ -16,7 +16,7 @@ _ID: Final = r"^[^/\s]+/[1-9][0-9]*/[0-9]+$"
 
 def structured(event: PublicEvent) -> bytes:
     """The event in one JSON object, without a line break. Source: CloudEvents, JSON Event Format."""
-    return b'%b,"data":%b}' % (to_json(event.attributes)[:-1], event.data)
+    return b'%b,"data":%b}' % (encoded(event.attributes)[:-1], event.data)
 
 
 class Envelope(Published, extra="allow", alias_generator=None):

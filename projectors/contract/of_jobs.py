@@ -5,6 +5,7 @@ from typing import Any, Final
 from projectors.contract import of_parts
 from projectors.contract.catalogue import Severity
 from projectors.contract.model import jobs, parts
+from projectors.contract.model.written import written
 from projectors.contract.page import Draft, Page, instant, maybe, warnings
 from projectors.contract.scrub import spec_digest
 from statemachine import events as e
@@ -15,6 +16,12 @@ from statemachine.rules.timers import DEADLINE, RETRY
 from statemachine.state import JobState
 
 MOST_CHANGES: Final = 200
+
+_Phase = written(parts.Phase)
+_Child = written(jobs.Child)
+_PodGroup = written(jobs.PodGroup)
+_Queue = written(jobs.Queue)
+_Eviction = written(jobs.Eviction)
 
 OfJob = (
     e.JobAdmitted
@@ -121,7 +128,7 @@ def _updated(draft: Draft, page: Page, state: JobState, changed: tuple[str, ...]
 
 def _phase(draft: Draft, page: Page, state: JobState, event: e.PhaseEntered) -> Draft:
     after = page.after
-    phase = parts.Phase(
+    phase = _Phase(
         from_=state.phase.value,
         to=event.phase.value,
         trigger=event.trigger.value,
@@ -163,7 +170,7 @@ def _refused(draft: Draft, page: Page, event: e.ChildRefused) -> Draft:
     report = page.entry.cause
     return draft.of(
         "job.child_refused",
-        child=jobs.Child(kind=event.kind, name=event.name),
+        child=_Child(kind=event.kind, name=event.name),
         verb=event.verb,
         status=report.status if isinstance(report, WriteRefused) else None,
         refusals=event.refusals,
@@ -176,13 +183,13 @@ def _refused(draft: Draft, page: Page, event: e.ChildRefused) -> Draft:
 def _gang(draft: Draft, page: Page, event: e.ChildChanged) -> Draft | None:
     if not any(owned.gang and owned.kind == event.kind for owned in page.kind.owns):
         return None
-    group = jobs.PodGroup(name=event.name, uid=event.uid or None, phase=event.facts.get("phase", ""))
+    group = _PodGroup(name=event.name, uid=event.uid or None, phase=event.facts.get("phase", ""))
     return draft.of("job.pod_group_changed", pod_group=group, held=event.holds)
 
 
 def _queue(draft: Draft, event: e.QueueChanged) -> Draft:
     lost = event.eviction
-    queue = jobs.Queue(
+    queue = _Queue(
         name=event.queue,
         cluster_queue=event.cluster_queue,
         flavors=draft.few(event.flavors, of_parts.MOST_TYPES),
@@ -194,7 +201,7 @@ def _queue(draft: Draft, event: e.QueueChanged) -> Draft:
     eviction = (
         None
         if lost is None
-        else jobs.Eviction(
+        else _Eviction(
             reason=draft.text(lost.reason),
             message=draft.text(lost.message),
             preemptor_uid=lost.preemptor or None,

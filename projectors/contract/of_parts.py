@@ -8,6 +8,7 @@ from typing import Final
 
 from projectors.contract.gpus import Resources, gpus
 from projectors.contract.model import parts
+from projectors.contract.model.written import written
 from projectors.contract.page import Draft, Page
 from projectors.contract.scrub import LONGEST
 from statemachine import events as e
@@ -28,11 +29,22 @@ MOST_TYPES: Final = 32
 
 _SIGNALS_FROM: Final = 128
 
+_Cause = written(parts.Cause)
+_Container = written(parts.Container)
+_Pod = written(parts.Pod)
+_Replica = written(parts.Replica)
+_Budget = written(parts.Budget)
+_Problem = written(parts.Problem)
+_Notice = written(parts.Notice)
+_ReplicaType = written(parts.ReplicaType)
+_Plan = written(parts.Plan)
+_Counts = written(parts.Counts)
+
 
 def cause(draft: Draft, why: e.Cause) -> parts.Cause:
     """Why something ended."""
     code = why.exit_code
-    return parts.Cause(
+    return _Cause(
         class_=_class_name(why.kind),
         rule=why.rule,
         pod_uid=why.pod_uid or None,
@@ -75,7 +87,7 @@ def _class_name(kind: e.CauseClass) -> str:
 def containers(draft: Draft, reported: Iterable[Container]) -> tuple[parts.Container, ...]:
     """The containers of a pod."""
     return tuple(
-        parts.Container(
+        _Container(
             name=container.name,
             init=container.init,
             state=container.state.value,
@@ -96,8 +108,8 @@ def replica(
     asked_anew = bool(attempt) and attempt != held.attempt
     shown = PodUid(uid) or held.uid
     where = node or ("" if asked_anew else held.node or _reported_node(page, name, shown))
-    pod = parts.Pod(name=page.kind.pod_name(page.after, name), uid=shown or None, node=where or None)
-    return parts.Replica(name=name, type=type_, index=index, attempt=attempt or held.attempt, pod=pod)
+    pod = _Pod(name=page.kind.pod_name(page.after, name), uid=shown or None, node=where or None)
+    return _Replica(name=name, type=type_, index=index, attempt=attempt or held.attempt, pod=pod)
 
 
 def _reported_node(page: Page, name: ReplicaName, uid: str) -> str:
@@ -110,28 +122,26 @@ def _reported_node(page: Page, name: ReplicaName, uid: str) -> str:
 def budget(state: JobState) -> parts.Budget:
     """The restarts of a job in `state`."""
     now = budget_of(state)
-    return parts.Budget(spent=now.used, limit=now.limit, before=None, after=None)
+    return _Budget(spent=now.used, limit=now.limit, before=None, after=None)
 
 
 def granted(event: e.RestartScheduled) -> parts.Budget:
     """What a restart that was granted has cost."""
     why = event.cause
-    return parts.Budget(
-        spent=event.spent, limit=event.limit, before=why.budget_before, after=why.budget_after
-    )
+    return _Budget(spent=event.spent, limit=event.limit, before=why.budget_before, after=why.budget_after)
 
 
 def denied(page: Page, state: JobState, event: e.RestartDenied) -> parts.Budget:
     """What was left when a restart was denied."""
     spent = page.kind.budget(state, event.replica).used
     why = event.cause
-    return parts.Budget(spent=spent, limit=event.limit, before=why.budget_before, after=why.budget_after)
+    return _Budget(spent=spent, limit=event.limit, before=why.budget_before, after=why.budget_after)
 
 
 def problems(draft: Draft, wrong: Iterable[Problem]) -> tuple[parts.Problem, ...]:
     """What is wrong with a spec."""
     return tuple(
-        parts.Problem(rule=problem.rule, path=draft.text(problem.path), message=draft.text(problem.text))
+        _Problem(rule=problem.rule, path=draft.text(problem.path), message=draft.text(problem.text))
         for problem in draft.few(wrong, MOST_PROBLEMS)
     )
 
@@ -139,7 +149,7 @@ def problems(draft: Draft, wrong: Iterable[Problem]) -> tuple[parts.Problem, ...
 def notices(draft: Draft, warnings: Iterable[tuple[int, str, str]]) -> tuple[parts.Notice, ...]:
     """What users are warned of."""
     return tuple(
-        parts.Notice(reason=reason, message=draft.text(message))
+        _Notice(reason=reason, message=draft.text(message))
         for _, reason, message in draft.few(warnings, MOST_NOTICES)
     )
 
@@ -151,7 +161,7 @@ def plan(draft: Draft, page: Page, state: JobState) -> parts.Plan | None:
         return None
     templates = _templates(Same(state.spec), state.api_version, state.kind, page.publication.gpus)
     types = tuple(
-        parts.ReplicaType(
+        _ReplicaType(
             type=type_.type,
             replicas=type_.scale,
             restart_policy=type_.restart_policy.value,
@@ -160,7 +170,7 @@ def plan(draft: Draft, page: Page, state: JobState) -> parts.Plan | None:
         )
         for type_ in draft.few(held.types, MOST_TYPES)
     )
-    return parts.Plan(
+    return _Plan(
         replica_types=types,
         primary=held.primary,
         min_running=held.min_running,
@@ -210,4 +220,4 @@ def in_camel(words: str) -> str:
 
 def counts(state: JobState) -> parts.Counts:
     """How many replicas are in which phase."""
-    return parts.Counts(**state.aggregate)
+    return _Counts(**state.aggregate)

@@ -9,6 +9,7 @@ from projectors.contract import scrub
 from projectors.contract.catalogue import TYPES, PublicType, Severity
 from projectors.contract.fitting import fitted
 from projectors.contract.model import parts
+from projectors.contract.model.written import encoded, struct_of, written
 from projectors.contract.publication import Publication
 from statemachine.events import Event
 from statemachine.ids import Position, ReplicaName
@@ -26,6 +27,10 @@ SOURCE: Final = "jobledger://"
 """What the attribute `source` begins with; ledger, namespace, kind and uid follow."""
 
 _NOTHING: Final = timedelta()
+
+_JobName = written(parts.JobName)
+_Job = written(parts.Job)
+_Entry = written(parts.Entry)
 
 
 class PublicEvent(NamedTuple):
@@ -52,7 +57,7 @@ class Page:
         self.specs = scrub.specs_of(before, after)
         self._times = instant(entry.seen_at), maybe(entry.happened_at)
         self._identity = _identity(after)
-        self._job_name = parts.JobName(**self._identity)
+        self._job_name = _JobName(**self._identity)
         self._attributes = self._shared(record.trace)
         self._first = ""
 
@@ -100,16 +105,15 @@ class Page:
     def _data(self, index: int, public_type: PublicType, draft: "Draft") -> bytes:
         job = self._job_name if draft.replica else self._labelled(draft)
         fields: dict[str, Any] = {"job": job, "entry": self._entry(index), **draft.fields}
-        data = public_type.model(**fields, truncated=draft.truncated)
-        return fitted(data.__pydantic_serializer__.to_json(data, by_alias=True, exclude_defaults=True))
+        return fitted(encoded(struct_of(public_type.model)(**fields, truncated=draft.truncated)))
 
     def _labelled(self, draft: "Draft") -> parts.Job:
         labels = draft.few(sorted(self.publication.published(self.after.labels).items()), MOST_LABELS)
-        return parts.Job(labels={key: draft.text(value) for key, value in labels}, **self._identity)
+        return _Job(labels={key: draft.text(value) for key, value in labels}, **self._identity)
 
     def _entry(self, index: int) -> parts.Entry:
         entry, (recorded, happened) = self.entry, self._times
-        return parts.Entry(
+        return _Entry(
             seq=entry.seq,
             index=index,
             hash=self.hash,
