@@ -18,9 +18,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from jobledger.cli.follow import story
-from jobledger.cli.running import Run, Wanted
-from jobledger.cli.submit import examined
+from jobledger.cli.machine.follow import story
+from jobledger.cli.machine.running import Run, Wanted
+from jobledger.cli.server.submit import examined
 from jobledger.program.exit_codes import ended_with
 from jobledger.program.signals import listening
 from jobledger.service.app import App

@@ -1,4 +1,4 @@
-"""The command line: a module a verb, listed here; whatever goes wrong ends as a sentence and an exit code."""
+"""The command line: the verbs, listed here; whatever goes wrong ends as a sentence and an exit code."""
 
 import sys
 from collections.abc import Callable
@@ -57,13 +57,18 @@ GROUPS: Final = {
 """Every verb, by what it is about (verbs of verbs last), in a line: that with which its own help begins. The function
 of the verb (or its Typer, if it has verbs of its own) has its name, and says the rest."""
 
-_IN_MODULE: Final = {
-    **dict.fromkeys(("pause", "resume", "scale", "delete"), "changes"),
-    "why": "history",
+_MODULES: Final = {
+    **{verb: f"machine.{verb}" for verb in ("run", "serve")},
+    **{verb: f"cluster.{verb}" for verb in ("controller", "evidence")},
+    **{verb: f"server.{verb}" for verb in ("submit", "get", "describe", "logs", "wait")},
+    **dict.fromkeys(("pause", "resume", "scale", "delete"), "server.changes"),
+    **dict.fromkeys(("history", "why"), "ledger.history"),
+    **dict.fromkeys(("log", "topics"), "ledger.log"),
+    "replay": "ledger.replay",
+    "dead-letters": "ledger.dead_letters",
     "crds": "render",
-    "topics": "log",
 }
-"""Verbs that share a module with another."""
+"""Where a verb is, if not in a module of its name beside this one."""
 
 
 def build(verb: str = "") -> typer.Typer:
@@ -73,7 +78,7 @@ def build(verb: str = "") -> typer.Typer:
     for command_name in [verb] if verb in groups else groups:
         group, says = groups[command_name]
         name = command_name.replace("-", "_")
-        verb_of = getattr(import_module(f"jobledger.cli.{_IN_MODULE.get(name, name)}"), name)
+        verb_of = getattr(import_module(f"jobledger.cli.{_MODULES.get(command_name, name)}"), name)
         if isinstance(verb_of, typer.Typer):
             for inner in verb_of.registered_commands:
                 inner.help = paragraphs(inner.callback) if inner.callback else None

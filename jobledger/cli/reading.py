@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from statemachine.log.port import ReadableLog
 
 T = TypeVar("T")
+
+NARROWEST: Final = 20
+WIDEST: Final = 1000
+"""Columns that the text of an answer may have (`jobledger.api.lives`)."""
 
 Job = Annotated[
     str, typer.Argument(metavar="JOB", help="Name, namespace/name, or uid (its beginning is enough).")
@@ -91,8 +95,8 @@ async def opened(settings: "Settings", url: str | None) -> "AsyncIterator[Readab
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal; None where the output goes somewhere else."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    """Columns of the terminal, between those that a table may have; None where the output goes somewhere else."""
+    return min(WIDEST, max(NARROWEST, shutil.get_terminal_size().columns)) if sys.stdout.isatty() else None
 
 
 def show(answer: "Answer", output: common.Output, advice: str = "") -> int:

@@ -19,7 +19,7 @@ from statemachine.errors import InvariantBroken
 from statemachine.kind import Kind, OptInSettings
 from statemachine.kinds import OPT_IN
 
-OPTIONS: Final = "jobledger/cli/kind_options.py"
+OPTIONS: Final = "jobledger/cli/cluster/kind_options.py"
 VALUES: Final = "deploy/helm/jobledger/values.yaml"
 SCHEMA: Final = "deploy/helm/jobledger/values.schema.json"
 

@@ -34,9 +34,9 @@ def build(verb: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_nothing)
-    for each in [verb] if verb in VERBS else VERBS:
-        function = getattr(verbs, each)
-        app.command(each, help=paragraphs(function))(function)
+    for name in [verb] if verb in VERBS else VERBS:
+        function = getattr(verbs, name)
+        app.command(name, help=paragraphs(function))(function)
     return app
 
 

@@ -31,7 +31,6 @@ Namespace = Annotated[
     str | None,
     typer.Option("--namespace", "-n", metavar="NAME", help="Of the job; default: that of the context."),
 ]
-JobName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the job.")]
 
 ControllerNamespace = Annotated[
     str, typer.Option("--controller-namespace", metavar="NAME", help="Where the controller is installed.")

@@ -13,6 +13,7 @@ import typer
 
 from jobledger.cli import common
 from jobledger.cli import reading as histories
+from jobledger.cli.server import options as shared
 from jobledger.plugin import options
 
 if TYPE_CHECKING:
@@ -42,37 +43,27 @@ def _cluster(kubeconfig: Path | None, context: str, namespace: str | None) -> "I
 
 
 def get(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME...]", help="Names of jobs; none: all.")
-    ] = None,
+    names: shared.Names = None,
     *,
     namespace: options.Namespace = None,
-    everywhere: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="Jobs of all namespaces.")
-    ] = False,
-    phase: Annotated[str, typer.Option("--phase", metavar="PHASE", help="Only jobs in this phase.")] = "",
+    everywhere: shared.Everywhere = False,
+    phase: shared.Phase = "",
     selector: common.LabelSelector = "",
-    watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Go on: a line for every change, until Ctrl-C.")
-    ] = False,
+    watch: shared.Watch = False,
     output: common.OutputOption = common.Output.TABLE,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
 ) -> None:
     """List jobs of all kinds, or show some by name."""
-    from jobledger.cli.get import Wanted, go_on, show
-    from jobledger.jobs.views import phase_meant
+    from jobledger.cli.server.get import JobChoice, show
 
-    wanted = Wanted(tuple(names or ()), phase_meant(phase), common.label_selector(selector, names))
+    wanted = JobChoice.of(names, phase, selector)
     with _cluster(kubeconfig, context, namespace) as (asked, own):
-        where = None if everywhere else own
-        show(asked, wanted, where, output, watch=watch)
-        if watch:
-            go_on(asked, wanted, where)
+        show(asked, wanted, None if everywhere else own, output, watch=watch)
 
 
 def describe(
-    name: options.JobName,
+    name: common.JobName,
     *,
     namespace: options.Namespace = None,
     kind: common.Kind = "",
@@ -81,23 +72,19 @@ def describe(
     context: options.Context = "",
 ) -> None:
     """Show a job in full: its phase and conditions, its replicas, and what happened last."""
-    from jobledger.cli.describe import show
+    from jobledger.cli.server.describe import show
 
     with _cluster(kubeconfig, context, namespace) as (asked, where):
         show(asked, where, name, kind=kind, output=output)
 
 
 def logs(
-    name: options.JobName,
+    name: common.JobName,
     *,
-    replica: Annotated[
-        str, typer.Option("--replica", "-r", metavar="NAME", help="Such as worker-1; default: the primary.")
-    ] = "",
-    everybody: Annotated[bool, typer.Option("--all", "-a", help="Of all replicas, each line named.")] = False,
-    container: Annotated[
-        str, typer.Option("--container", "-c", metavar="NAME", help="Default: the first.")
-    ] = "",
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the replica ends.")] = False,
+    replica: shared.Replica = "",
+    everybody: shared.Everybody = False,
+    container: shared.Container = "",
+    follow: shared.Follow = False,
     previous: Annotated[
         bool, typer.Option("--previous", "-p", help="Of the run before the last restart in the same pod.")
     ] = False,
@@ -107,17 +94,15 @@ def logs(
     context: options.Context = "",
 ) -> None:
     """Print what a replica wrote, as far as its pod is still there."""
-    from jobledger.cli.logs import show
+    from jobledger.cli.server.logs import LogChoice, show
 
-    if everybody and replica:
-        raise typer.BadParameter("--all and --replica exclude each other")
-    wanted: dict[str, str | bool] = {"kind": kind, "container": container, "previous": previous}
+    wanted = LogChoice(name, kind, replica, container, everybody=everybody, previous=previous)
     with _cluster(kubeconfig, context, namespace) as (asked, where):
-        show(asked, where, name, replica, wanted, everybody=everybody, follow=follow)
+        show(asked, where, wanted, follow=follow)
 
 
 def pause(
-    name: options.JobName,
+    name: common.JobName,
     *,
     namespace: options.Namespace = None,
     kind: common.Kind = "",
@@ -125,14 +110,14 @@ def pause(
     context: options.Context = "",
 ) -> None:
     """Pause a job: its replicas end, the job stays and can be resumed."""
-    from jobledger.cli.changes import ask_to_pause
+    from jobledger.cli.server.changes import ask_to_pause
 
     with _cluster(kubeconfig, context, namespace) as (asked, where):
         ask_to_pause(asked, where, name, kind, "kubectl jobledger")
 
 
 def resume(
-    name: options.JobName,
+    name: common.JobName,
     *,
     namespace: options.Namespace = None,
     kind: common.Kind = "",
@@ -140,7 +125,7 @@ def resume(
     context: options.Context = "",
 ) -> None:
     """Let a paused job go on: all its replicas are started again."""
-    from jobledger.cli.changes import ask_to_resume
+    from jobledger.cli.server.changes import ask_to_resume
 
     with _cluster(kubeconfig, context, namespace) as (asked, where):
         ask_to_resume(asked, where, name, kind)
@@ -182,7 +167,7 @@ def history(
             seq=seq,
             full=full,
             data=output is not common.Output.TABLE,
-            width=_width(),
+            width=histories.terminal_width(),
         )
     raise typer.Exit(histories.show(answer, output))
 
@@ -208,7 +193,7 @@ def why(
 
     Taken from the controller's log, so it also works for jobs that are long deleted.
     """
-    from jobledger.cli.history import width
+    from jobledger.cli.ledger.history import explanation_width
     from jobledger.plugin.asking import Asking
 
     said = options.Controller(controller_namespace, controller_service, via, server, token, token_file)
@@ -221,11 +206,6 @@ def why(
             kind=kind,
             at=at,
             data=output is not common.Output.TABLE,
-            width=width(),
+            width=explanation_width(),
         )
     raise typer.Exit(histories.show(answer, output))
-
-
-def _width() -> int | None:
-    columns = histories.terminal_width()
-    return None if columns is None else min(1000, max(20, columns))

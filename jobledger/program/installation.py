@@ -1,4 +1,4 @@
-"""Is what we import really ours? Nothing but the standard library, for it may not be.
+"""Is what we import really ours? Nothing but the standard library is imported before that is known.
 
 `statemachine`, `projectors` and `k8s_bridge` are general words: installers let another distribution of such a
 name into the same folder without a word, and removing one then breaks the other. So start-up looks, and
@@ -48,6 +48,15 @@ def lost(files: Iterable[Path] | None = None) -> str:
 def damage() -> str:
     """The sentence about what is wrong with this installation; empty if nothing is."""
     return intruder() or lost()
+
+
+def check() -> None:
+    """Every package that we import is ours. Raises ConfigError."""
+    sentence = damage()
+    if sentence:
+        from statemachine.errors import ConfigError
+
+        raise ConfigError(sentence)
 
 
 def guarded(command: Callable[[], int]) -> int:

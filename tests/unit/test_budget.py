@@ -6,8 +6,8 @@ from datetime import datetime
 
 import pytest
 
-from jobledger.cli.follow import story as outcome
-from jobledger.cli.screen import Shown
+from jobledger.cli.machine.follow import story as outcome
+from jobledger.cli.machine.screen import Shown
 from jobledger.console.timeline.build import timeline
 from jobledger.lives.wording import events_words
 from projectors.explain import as_text, explain

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from jobledger.cli.common import Output
-from jobledger.cli.describe import show
-from jobledger.cli.get import table
+from jobledger.cli.server.describe import show
+from jobledger.cli.server.get import table
 from jobledger.errors import NotPossible
 from jobledger.jobs.changes import queue_note, wished
 from jobledger.jobs.views import phase_of, replicas_of, running_of

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from jobledger.cli.screen import PlainScreen, Shown, Tail, picture
+from jobledger.cli.machine.screen import PlainScreen, Shown, Tail, picture
 from tests.unit.api.words import app_in_memory, job, phase, written
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import typer
 
-from jobledger.cli.wait import goal
+from jobledger.cli.server.wait import goal
 
 JOB: dict[str, Any] = {
     "status": {"phase": "Running", "conditions": [{"type": "Running", "status": "True"}]},

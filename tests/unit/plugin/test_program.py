@@ -75,8 +75,8 @@ def test_a_listing_imports_nothing_big() -> None:
     """Kubectl answers in a tenth of a second; each of these costs about as much again, or more."""
     code = (
         "import sys\n"
-        "import jobledger.plugin.verbs, jobledger.plugin.cluster, jobledger.plugin.asking, jobledger.cli.get\n"
-        "import jobledger.program.exit_codes, jobledger.cli.changes, k8s_bridge.selectors\n"
+        "import jobledger.plugin.verbs, jobledger.plugin.cluster, jobledger.plugin.asking, jobledger.cli.server.get\n"
+        "import jobledger.program.exit_codes, jobledger.cli.server.changes, k8s_bridge.selectors\n"
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -262,7 +262,7 @@ lines of public events, whose bytes stay as they were made, without secrets."""
 
 def test_verbs_print_through_one_edge() -> None:
     printing = set()
-    for path in Path(jobledger.cli.__file__).parent.glob("*.py"):
+    for path in Path(jobledger.cli.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             said = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             if said in ("print", "typer.echo", "sys.stdout.write", "sys.stdout.buffer.write"):

@@ -2,11 +2,13 @@
 
 import sys
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from jobledger.cli import common
+from jobledger.cli.server import options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,14 +22,10 @@ if TYPE_CHECKING:
 def logs(
     name: common.JobName,
     *,
-    replica: Annotated[
-        str, typer.Option("--replica", "-r", metavar="NAME", help="Such as worker-1; default: the primary.")
-    ] = "",
-    everybody: Annotated[bool, typer.Option("--all", "-a", help="Of all replicas, each line named.")] = False,
-    container: Annotated[
-        str, typer.Option("--container", "-c", metavar="NAME", help="Default: the first.")
-    ] = "",
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the replica ends.")] = False,
+    replica: options.Replica = "",
+    everybody: options.Everybody = False,
+    container: options.Container = "",
+    follow: options.Follow = False,
     previous: Annotated[
         bool, typer.Option("--previous", "-p", help="Of the attempt before the last restart.")
     ] = False,
@@ -42,53 +40,65 @@ def logs(
 
     from jobledger.errors import NoServer
 
-    if everybody and replica:
-        raise typer.BadParameter("--all and --replica exclude each other")
+    wanted = LogChoice(name, kind, replica, container, everybody=everybody, previous=previous)
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
-    wanted: dict[str, str | bool] = {"kind": kind, "container": container, "previous": previous}
     try:
         with common.client(settings, waits=follow) as asked:
-            show(asked, settings.namespace, name, replica, wanted, everybody=everybody, follow=follow)
+            show(asked, settings.namespace, wanted, follow=follow)
             return
     except NoServer as error:
         if follow or settings.server or not settings.store.exists():
             raise
         common.warn(f"jobledger: {error.fact}; these are the files beside the store {settings.store}")
-    asyncio.run(_from_files(settings, name, replica, wanted, everybody=everybody))
+    asyncio.run(_from_files(settings, wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class LogChoice:
+    """What is to be printed: of job `name` the output of one replica (empty: of the primary), or of all."""
+
+    name: str
+    kind: str = ""
+    replica: str = ""
+    container: str = ""
+    everybody: bool = field(default=False, kw_only=True)
+    previous: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Raises BadParameter if it is one replica and all."""
+        if self.everybody and self.replica:
+            raise typer.BadParameter("--all and --replica exclude each other")
+
+    @property
+    def query(self) -> "dict[str, str | bool]":
+        """What a server is asked beside job and replica."""
+        return {"kind": self.kind, "container": self.container, "previous": self.previous}
 
 
 # ---- from a server -----------------------------------------------------------------------------------------
 
 
-def show(
-    asked: "Jobs",
-    namespace: str,
-    name: str,
-    replica: str,
-    wanted: dict[str, str | bool],
-    *,
-    everybody: bool,
-    follow: bool,
-) -> None:
-    """What a replica, or everybody, wrote is printed. `wanted`: kind, container, previous."""
-    if not everybody:
-        with asked.logs(namespace, name, replica=replica, follow=follow, **wanted) as pieces:
+def show(asked: "Jobs", namespace: str, wanted: LogChoice, *, follow: bool) -> None:
+    """What a replica, or all of them, wrote is printed."""
+    name, query = wanted.name, wanted.query
+    if not wanted.everybody:
+        with asked.logs(namespace, name, replica=wanted.replica, follow=follow, **query) as pieces:
             _write(pieces)
         return
     from jobledger.jobs.views import replicas_of
 
-    job = asked.job(namespace, name, kind=str(wanted["kind"]))
+    job = asked.job(namespace, name, kind=wanted.kind)
     names = replicas_of(job)
     if follow:
-        _together(asked, namespace, name, names, wanted)
+        _together(asked, namespace, name, names, query)
         return
     for replica_name in names:
-        with asked.logs(namespace, name, replica=replica_name, **wanted) as pieces:
+        with asked.logs(namespace, name, replica=replica_name, **query) as pieces:
             _write_named(replica_name, pieces)
 
 
 def _together(
-    asked: "Jobs", namespace: str, name: str, names: list[str], wanted: dict[str, str | bool]
+    asked: "Jobs", namespace: str, name: str, names: list[str], query: "dict[str, str | bool]"
 ) -> None:
     """All at once, line by line, until the last has ended. Raises what went wrong first."""
     from queue import SimpleQueue
@@ -98,7 +108,7 @@ def _together(
 
     def one(replica: str) -> None:
         try:
-            with asked.logs(namespace, name, replica=replica, follow=True, **wanted) as pieces:
+            with asked.logs(namespace, name, replica=replica, follow=True, **query) as pieces:
                 _write_named(replica, pieces)
         except Exception as error:  # noqa: BLE001 - it is raised where somebody waits
             ended.put(error)
@@ -138,24 +148,22 @@ def _named(replica: str, line: bytes) -> bytes:
 # ---- from the files beside the store -----------------------------------------------------------------------
 
 
-async def _from_files(
-    settings: "Settings", name: str, replica: str, wanted: dict[str, str | bool], *, everybody: bool
-) -> None:
+async def _from_files(settings: "Settings", wanted: LogChoice) -> None:
     from jobledger.errors import NotPossible
     from jobledger.jobs.attempts import chosen
     from jobledger.lives.store import reading
 
     async with reading(settings.store) as ledger:
-        state = ledger.newest(settings.namespace, name, str(wanted["kind"]))
+        state = ledger.newest(settings.namespace, wanted.name, wanted.kind)
         known = await ledger.attempts(state.uid)
-        names = _replicas(state) if everybody else [replica]
+        names = _replicas(state) if wanted.everybody else [wanted.replica]
         for replica_name in names:
-            with suppress(*([NotPossible] if everybody else [])):
-                container, previous = str(wanted["container"]), bool(wanted["previous"])
-                attempt = chosen(state, known, replica_name, container=container, previous=previous)
+            with suppress(*([NotPossible] if wanted.everybody else [])):
+                container = wanted.container
+                attempt = chosen(state, known, replica_name, container=container, previous=wanted.previous)
                 path = ledger.log_file(attempt, container)
                 pieces = _pieces(path)
-                if everybody:
+                if wanted.everybody:
                     _write_named(replica_name, pieces)
                 else:
                     _write(pieces)

@@ -7,7 +7,7 @@ import typer
 from jobledger.cli import common
 
 if TYPE_CHECKING:
-    from jobledger.cli.running import Wanted
+    from jobledger.cli.machine.running import Wanted
     from jobledger.settings.loading import Held
 
 
@@ -35,8 +35,8 @@ def run(
     """
     import asyncio
 
-    from jobledger.cli.running import Wanted
-    from jobledger.cli.submit import examined
+    from jobledger.cli.machine.running import Wanted
+    from jobledger.cli.server.submit import examined
 
     limit = common.span_option("--timeout", timeout) if timeout is not None else None
     held = common.held(store=store, namespace=namespace, verbose=verbose, quiet_level="error")
@@ -45,9 +45,9 @@ def run(
 
 
 async def _run(held: "Held", wanted: "Wanted") -> int:
-    from jobledger.cli.full_disk import with_room
-    from jobledger.cli.local import controller_of
-    from jobledger.cli.running import Run
+    from jobledger.cli.machine.embedded import controller_of
+    from jobledger.cli.machine.full_disk import with_room
+    from jobledger.cli.machine.running import Run
     from jobledger.program.signals import listening
     from jobledger.service.app import App
     from jobledger.wiring import running

@@ -124,7 +124,7 @@ def delete(
 
 def _is_over(asked: "Client", namespace: str, name: str, uid: str, deadline: float) -> bool:
     """Nothing of the job is left; False if that did not come true in time."""
-    from jobledger.cli.wait import changes
+    from jobledger.cli.server.wait import changes
 
     for type_, job in changes(asked, namespace, name, deadline):
         if type_ == "DELETED" and job["metadata"]["uid"] == uid:

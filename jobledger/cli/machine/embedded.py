@@ -4,20 +4,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from jobledger.program.installation import damage
-from statemachine.errors import ConfigError
+from jobledger.program import installation
 
 if TYPE_CHECKING:
     from jobledger.settings.model import Settings
     from jobledger.wiring import Controller
     from jobledger.wiring.ledger import Kafka
-
-
-def check_installation() -> None:
-    """Every package that we import is ours. Raises ConfigError."""
-    sentence = damage()
-    if sentence:
-        raise ConfigError(sentence)
 
 
 @asynccontextmanager
@@ -34,7 +26,7 @@ async def controller_of(settings: "Settings", log: "Kafka | None" = None) -> "As
     from k8s_bridge.attended import Attended, OptIn
     from statemachine.kinds import OPT_IN
 
-    check_installation()
+    installation.check()
     make_default_folder(settings.store)
     configured = {kind.names.kind: OptIn(settings=settings.of(kind).of_jobs()) for kind, _ in OPT_IN}
     opened = embedded(

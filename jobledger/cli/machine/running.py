@@ -8,8 +8,8 @@ from typing import Final
 from rich.console import Console
 
 from jobledger.cli import common
-from jobledger.cli.follow import Follower, story, where_to_look
-from jobledger.cli.screen import PlainScreen, Screen, screen
+from jobledger.cli.machine.follow import Follower, story, where_to_look
+from jobledger.cli.machine.screen import PlainScreen, Screen, screen
 from jobledger.cli.suggestions import repeating
 from jobledger.errors import NotPossible
 from jobledger.manifests import Manifest

@@ -68,7 +68,7 @@ def _kafka(url: str | None, settings: "Settings") -> "Kafka | None":
 
 
 async def _serve(settings: "Settings", address: tuple[str, int] | None, log: "Kafka | None") -> int:
-    from jobledger.cli.local import controller_of
+    from jobledger.cli.machine.embedded import controller_of
     from jobledger.program.signals import listening
     from jobledger.service.app import App
     from jobledger.settings.locations import socket_path

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from jobledger.cli.common import plural
-from jobledger.cli.screen import Screen, Shown, Tail, elapsed
+from jobledger.cli.machine.screen import Screen, Shown, Tail, elapsed
 from jobledger.errors import UnknownReplica
 from jobledger.jobs.attempts import Attempt, pod_of
 from jobledger.service.app import App

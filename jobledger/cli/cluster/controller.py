@@ -1,11 +1,11 @@
 """`jobledger controller`: the controller of a Kubernetes cluster, or some of its roles."""
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
 from jobledger.cli import common
-from jobledger.cli.switches import with_switches
+from jobledger.cli.cluster import options
 from jobledger.program.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -17,64 +17,19 @@ if TYPE_CHECKING:
 _HERE: Final = "127.0.0.1:8080"
 
 
-@with_switches
+@options.with_switches
 def controller(
     *,
-    kubeconfig: Annotated[
-        str | None,
-        typer.Option("--kubeconfig", metavar="FILE", help="Which cluster; default, in a pod: its own."),
-    ] = None,
-    context: Annotated[
-        str | None, typer.Option("--context", metavar="NAME", help="Context of the kubeconfig.")
-    ] = None,
-    log: Annotated[
-        str | None,
-        typer.Option(
-            "--log",
-            metavar="URL",
-            help="The event log: sqlite:///PATH or kafka://HOST:PORT,…; default: the store.",
-        ),
-    ] = None,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = None,
+    log: options.Log = None,
     history: common.HistoryUrl = None,
-    namespaces: Annotated[
-        str | None, typer.Option("--namespaces", metavar="A,B", help="Look after these only; default: all.")
-    ] = None,
-    roles: Annotated[
-        str | None,
-        typer.Option(
-            "--roles",
-            metavar="ROLE,ROLE",
-            help="Some of bridge, engine, projectors, front; default: all in this process.",
-        ),
-    ] = None,
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            "--listen",
-            metavar="HOST:PORT",
-            help="Address for HTTP; default :8080, on 127.0.0.1 or in a pod on all.",
-        ),
-    ] = None,
-    leader_elect: Annotated[
-        bool | None,
-        typer.Option(
-            "--leader-elect/--no-leader-elect",
-            help="Work only while holding the lease jobledger-bridge; default: in a pod.",
-            show_default=False,
-        ),
-    ] = None,
-    lease_namespace: Annotated[
-        str | None,
-        typer.Option("--lease-namespace", metavar="NAME", help="Where the lease is; default: our own."),
-    ] = None,
-    evidence: Annotated[
-        bool | None,
-        typer.Option(
-            "--evidence/--no-evidence",
-            help="Keep pods until their end is in the log; default: yes.",
-            show_default=False,
-        ),
-    ] = None,
+    namespaces: options.Namespaces = None,
+    roles: options.Roles = None,
+    listen: options.Listen = None,
+    leader_elect: options.LeaderElect = None,
+    lease_namespace: options.LeaseNamespace = None,
+    evidence: options.Evidence = None,
     verbose: common.Verbose = 0,
     **switches: str | None,
 ) -> None:
@@ -85,7 +40,7 @@ def controller(
     """
     import asyncio
 
-    from jobledger.cli.local import check_installation
+    from jobledger.program import installation
     from jobledger.settings.values import in_pod
     from jobledger.web.server import listen_address
 
@@ -100,10 +55,10 @@ def controller(
         "controller.leader_elect": ("--leader-elect" if leader_elect else "--no-leader-elect", leader_elect),
         "controller.lease_namespace": ("--lease-namespace", lease_namespace),
         "evidence": ("--evidence" if evidence else "--no-evidence", evidence),
-        **{f"{each}.namespaces": (f"--{each}", value) for each, value in switches.items()},
+        **{f"{plural}.namespaces": (f"--{plural}", value) for plural, value in switches.items()},
     }
     settings = common.held(verbose=verbose, quiet_level="info", flags=flags).settings
-    check_installation()
+    installation.check()
     plan = _plan(settings)
     address = settings.controller.listen or (_everywhere() if in_pod() else _HERE)
     host, port = listen_address(address, guarded=True)
@@ -153,7 +108,7 @@ def _welcome(plan: "Plan", listening: "socket") -> None:
     from jobledger.wiring.roles import Role
 
     host, port = listening.getsockname()[:2]
-    common.say(f"jobledger controller: {', '.join(each for each in Role if each in plan.roles)}")
+    common.say(f"jobledger controller: {', '.join(role for role in Role if role in plan.roles)}")
     common.say(f"  log      {f'sqlite://{plan.log}' if isinstance(plan.log, Path) else plan.log}")
     if Role.PROJECTORS in plan.roles and (plan.history or isinstance(plan.log, Path)):
         common.say(f"  history  {shown(plan.history) or 'beside the log'}")

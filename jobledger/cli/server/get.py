@@ -1,12 +1,14 @@
 """`jobledger get`: jobs in a line each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
 from jobledger.cli import common
 from jobledger.cli import reading as histories
+from jobledger.cli.server import options
 
 if TYPE_CHECKING:
     from jobledger.client.jobs import Jobs, Listing
@@ -16,23 +18,14 @@ _TITLES = ("NAME", "KIND", "PHASE", "RUNNING", "RESTARTS", "AGE")
 
 
 def get(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME...]", help="Names of jobs; none: all.", autocompletion=common.names_of_jobs
-        ),
-    ] = None,
+    names: options.Names = None,
     *,
     namespace: common.Namespace = None,
-    everywhere: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="Jobs of all namespaces.")
-    ] = False,
+    everywhere: options.Everywhere = False,
     gone: Annotated[bool, typer.Option("--all", help="Also jobs that are deleted.")] = False,
-    phase: Annotated[str, typer.Option("--phase", metavar="PHASE", help="Only jobs in this phase.")] = "",
+    phase: options.Phase = "",
     selector: common.LabelSelector = "",
-    watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Go on: a line for every change, until Ctrl-C.")
-    ] = False,
+    watch: options.Watch = False,
     output: common.OutputOption = common.Output.TABLE,
     store: common.Store = None,
     log: histories.Log = None,
@@ -43,24 +36,21 @@ def get(
 
     Where no server answers, and with --log, they are shown as the store or the log has them.
     """
-    from jobledger.jobs.views import phase_meant
-
-    wanted = Wanted(tuple(names or ()), phase_meant(phase), common.label_selector(selector, names), gone)
+    wanted = JobChoice.of(names, phase, selector, gone=gone)
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
     where = None if everywhere else settings.namespace
 
-    def ask(asked: "Jobs") -> None:
-        show(asked, wanted, where, output, watch=watch)
-        if watch:
-            go_on(asked, wanted, where)
-
     common.asked_or_read(
-        settings, log, ask, lambda: _from_log(settings, log, wanted, where, output), watch=watch
+        settings,
+        log,
+        lambda asked: show(asked, wanted, where, output, watch=watch),
+        lambda: _from_log(settings, log, wanted, where, output),
+        watch=watch,
     )
 
 
 def _from_log(
-    settings: "Settings", log: str | None, wanted: "Wanted", namespace: str | None, output: common.Output
+    settings: "Settings", log: str | None, wanted: "JobChoice", namespace: str | None, output: common.Output
 ) -> None:
     from jobledger.lives.lookup import known_jobs
     from jobledger.lives.offline import StoredJobs
@@ -68,11 +58,11 @@ def _from_log(
     stored = StoredJobs(histories.reading(settings, known_jobs, log))
     for job in stored.unreadable:
         common.warn(f"jobledger: the history of job {job.uid} cannot be read: {job.doubt}")
-    show(stored, wanted, namespace, output)
+    _list(stored, wanted, namespace, output)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class JobChoice:
     """Which jobs are wanted: those of these `names` if there are any, else those that the rest picks."""
 
     names: tuple[str, ...] = ()
@@ -80,13 +70,33 @@ class Wanted:
     selector: str = ""
     gone: bool = False
 
+    @classmethod
+    def of(cls, names: Sequence[str] | None, phase: str, selector: str, *, gone: bool = False) -> Self:
+        """What these arguments of a command line choose.
+
+        Raises:
+            UnknownPhase: no job is ever in `phase`.
+            ConfigError: `selector` is none, or there are `names`, too.
+        """
+        from jobledger.jobs.views import phase_meant
+
+        return cls(tuple(names or ()), phase_meant(phase), common.label_selector(selector, names), gone)
+
 
 def show(
-    asked: "Listing", wanted: Wanted, namespace: str | None, output: common.Output, *, watch: bool = False
+    asked: "Jobs", wanted: JobChoice, namespace: str | None, output: common.Output, *, watch: bool
 ) -> None:
-    """Those of a namespace (None: of all) are listed; that there are none is said unless somebody waits for them."""
+    """Those of a namespace (None: of all) are listed; with `watch`, a line for every change of them follows."""
+    _list(asked, wanted, namespace, output, watch=watch)
+    if watch:
+        _follow(asked, wanted, namespace)
+
+
+def _list(
+    asked: "Listing", wanted: JobChoice, namespace: str | None, output: common.Output, *, watch: bool = False
+) -> None:
     everywhere, names, selector = namespace is None, wanted.names, wanted.selector
-    jobs = _found(asked, wanted, namespace)
+    jobs = _chosen(asked, wanted, namespace)
     if output is not common.Output.TABLE:
         alone = len(names) == 1 and len(jobs) == 1
         common.dump(jobs[0] if alone else {"apiVersion": "v1", "kind": "List", "items": jobs}, output)
@@ -97,7 +107,7 @@ def show(
         common.warn(which if everywhere else f"{which} in namespace {namespace}")
 
 
-def _found(asked: "Listing", wanted: Wanted, namespace: str | None) -> list[dict[str, Any]]:
+def _chosen(asked: "Listing", wanted: JobChoice, namespace: str | None) -> list[dict[str, Any]]:
     names, phase = wanted.names, wanted.phase
     if not names:
         return asked.jobs(namespace=namespace, phase=phase, selector=wanted.selector, gone=wanted.gone)
@@ -106,7 +116,7 @@ def _found(asked: "Listing", wanted: Wanted, namespace: str | None) -> list[dict
     return [asked.job(namespace, name) for name in names]
 
 
-def go_on(asked: "Jobs", wanted: Wanted, namespace: str | None) -> None:
+def _follow(asked: "Jobs", wanted: JobChoice, namespace: str | None) -> None:
     """A line for every change of the jobs that are wanted, for ever."""
     synced, names = False, wanted.names
     for type_, job in asked.watch(namespace=namespace, selector=wanted.selector):

@@ -116,11 +116,11 @@ def why(
     life = histories.reading(
         settings, lambda read: find(read, job, namespace=settings.namespace, uid=uid, kind=kind), log
     )
-    answer = why_answer(life, Form(text=output is common.Output.TABLE, width=width()), at=at)
+    answer = why_answer(life, Form(text=output is common.Output.TABLE, width=explanation_width()), at=at)
     raise typer.Exit(histories.show(answer, output, histories.ADVICE))
 
 
-def width() -> int | None:
+def explanation_width() -> int | None:
     """Columns that an explanation may take on this terminal; None where nobody looks."""
     columns = histories.terminal_width()
     return None if columns is None else min(WIDE, max(NARROW, columns))

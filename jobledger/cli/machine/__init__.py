@@ -1,0 +1,1 @@
+"""Verbs that run jobs on this machine."""
