@@ -17,6 +17,36 @@ _Visit = tuple[str, object, tuple[int, ...]]
 
 def unreadable(spec: object) -> Problem | None:
     """The first thing in `spec` that no JSON document of reasonable size can hold; None if all is well."""
+    return None if _is_plain(spec) else _first_fault(spec)
+
+
+def _is_plain(spec: object) -> bool:
+    """All is well, without a look at where anything is: so is nearly every spec, and paths cost most of a walk.
+
+    Level by level, so that a loop is too deep after a while.
+    """
+    level, values = [spec], 1
+    for _ in range(MAX_DEPTH):
+        inner: list[object] = []
+        for value in level:
+            if type(value) is dict:
+                if not all(type(key) is str for key in value):
+                    return False
+                inner.extend(value.values())
+            elif type(value) is list:
+                inner.extend(value)
+            elif type(value) is not str and (isinstance(value, dict | list) or _fault(value, ())):
+                return False
+        values += len(inner)
+        if not inner:
+            return values < MAX_VALUES
+        if values >= MAX_VALUES:
+            return False
+        level = inner
+    return False
+
+
+def _first_fault(spec: object) -> Problem | None:
     stack: list[_Visit] = [("spec", spec, ())]
     for _ in range(MAX_VALUES):
         if not stack:

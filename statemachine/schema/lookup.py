@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 def find(tree: object, path: str) -> Any:
     """The value at `path` (`runMode.debug.enabled`, no indexes); None where there is none."""
     for key in _keys(path):
-        if type(tree) is not dict and not isinstance(tree, Mapping):
+        if tree is None or (type(tree) is not dict and not isinstance(tree, Mapping)):
             return None
         tree = tree.get(key)
     return tree
@@ -24,7 +24,7 @@ def _keys(path: str) -> tuple[str, ...]:
 
 def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
     """The value is an object. Its exact type comes first: asking an abstract class costs ten times as much."""
-    return type(value) is dict or isinstance(value, Mapping)
+    return type(value) is dict or (value is not None and isinstance(value, Mapping))
 
 
 def flag(tree: object, path: str) -> bool:

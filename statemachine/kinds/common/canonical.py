@@ -8,6 +8,7 @@ import difflib
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from statemachine.errors import Problem
@@ -63,7 +64,7 @@ def _object(model: type[SpecPart], raw: Mapping[str, Any], path: str, reading: R
         raw = _respelled(list(known), raw, path, reading)
     result: dict[str, Any] = {}
     for shape in known.values():
-        value = _renamed(shape, raw, path, reading)
+        value = _renamed(shape, raw, path, reading) if shape.was else raw.get(shape.name)
         if value is None:
             continue
         here = f"{path}.{shape.name}"
@@ -71,12 +72,18 @@ def _object(model: type[SpecPart], raw: Mapping[str, Any], path: str, reading: R
             reading.notices.append(deprecated(here, shape.ignored))
         else:
             result[shape.name] = _value(shape, value, here, reading)
-    spellings = [name for shape in known.values() for name in (shape.name, shape.was) if name]
+    spellings = _spellings(model)
     strangers = {name: value for name, value in raw.items() if name not in spellings}
     if model.model_config.get("extra") == "allow" or issubclass(model, NamedParts):
         return result | strangers
     reading.notices.extend(_unknown(f"{path}.{name}", name, list(known)) for name in strangers)
     return result
+
+
+@cache
+def _spellings(model: type[SpecPart]) -> frozenset[str]:
+    """Every name that a field of `model` has, or had."""
+    return frozenset(name for shape in fields(model).values() for name in (shape.name, shape.was) if name)
 
 
 def _respelled(known: list[str], raw: Mapping[str, Any], path: str, reading: Reading) -> dict[str, Any]:
@@ -95,7 +102,7 @@ def _respelled(known: list[str], raw: Mapping[str, Any], path: str, reading: Rea
 
 def _renamed(shape: FieldShape, raw: Mapping[str, Any], path: str, reading: Reading) -> Any:
     """The field's value, from its old name if need be. A null is no value, as for the API server."""
-    value, old = raw.get(shape.name), raw.get(shape.was) if shape.was else None
+    value, old = raw.get(shape.name), raw.get(shape.was)
     if old is None:
         return value
     now, was = f"{path}.{shape.name}", f"{path}.{shape.was}"

@@ -163,6 +163,8 @@ def _is_extended(resource: object) -> bool:
 
 def nul(root: str, template: object) -> Iterator[Found]:
     """Where a text at or below `root` has a NUL."""
+    if not _has_nul(template):
+        return  # paths are made for those who have one
     stack: list[tuple[str, object]] = [(root, template)]
     while stack:
         path, value = stack.pop()
@@ -174,3 +176,20 @@ def nul(root: str, template: object) -> Iterator[Found]:
             stack.extend((f"{path}.{key}", inner) for key, inner in value.items())
         elif isinstance(value, list):
             stack.extend((f"{path}[{at}]", inner) for at, inner in enumerate(value))
+
+
+def _has_nul(tree: object) -> bool:
+    level = [tree]
+    while level:
+        inner: list[object] = []
+        for value in level:
+            if isinstance(value, str):
+                if "\0" in value:
+                    return True
+            elif is_object(value):
+                inner.extend(value)
+                inner.extend(value.values())
+            elif isinstance(value, list):
+                inner.extend(value)
+        level = inner
+    return False

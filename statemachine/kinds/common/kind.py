@@ -325,6 +325,8 @@ def _no_object(spec: object) -> Problem | None:
 
 def _named(broken: list[Problem], reading: Reading, rules: tuple[Rule, ...]) -> list[Problem]:
     """Layer S problems with rule ids, at the paths that the user wrote."""
+    if not broken:
+        return []
     return [
         Problem(problem.rule, as_written(problem.path, reading.renamed), problem.text)
         for problem in by_rule(broken, rules)

@@ -202,6 +202,8 @@ def fixed_in_items(path: str, name: str, default: Any = None) -> Rule:
     """The field `name` of every item of `spec.<path>` keeps its value; absent means `default`."""
 
     def check(draft: Draft) -> Iterator[Problem]:
+        if draft.old is None:
+            return
         before = [find(item, name) for _, item in items(draft.old, path)]
         after = [find(item, name) for _, item in items(draft.spec, path)]
         for index, (old, new) in enumerate(zip(before, after, strict=False)):
