@@ -8,7 +8,7 @@ for all; those that were adopted, as nobody knows how their pods look names up; 
 replica needs ports of its own.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,9 @@ from statemachine.state import JobState
 
 Ports = Callable[[], Mapping[str, int]]
 """Ports by name, when they are asked for."""
+
+TypePorts = Callable[[str], Mapping[str, int]]
+"""The ports of the replicas of a type by name, when they are asked for."""
 
 
 def hashed_service(name: str, uid: JobUid) -> str:
@@ -33,9 +36,14 @@ def plain_service(name: str) -> str:
 
 
 def services(job: JobState, members: Iterable[Member], ports: Ports) -> Iterator[Child]:
-    """The Service of all pods, or of each of `members` one; `ports` are those of a replica."""
+    """The Service of all pods, or of each of `members` one; `ports` are those of every replica."""
+    return services_by_type(job, members, lambda _type: ports())
+
+
+def services_by_type(job: JobState, members: Iterable[Member], ports: TypePorts) -> Iterator[Child]:
+    """The same where the types of `members` may differ in their ports."""
     if shared := job.running_plan.service:
-        yield Child("v1", "Service", shared, partial(_of_all, job, ports))
+        yield Child("v1", "Service", shared, partial(_of_all, job, tuple(members), ports))
         return
     for member in members:
         yield Child("v1", "Service", member.pod, partial(_of_one, job, member, ports))
@@ -62,15 +70,27 @@ def _searched(own: object, domain: str) -> object:
     return {**own, "searches": [domain, *(other for other in searches if other != domain)]}
 
 
-def _of_all(job: JobState, ports: Ports) -> Manifest:
+def _of_all(job: JobState, members: Sequence[Member], ports: TypePorts) -> Manifest:
     """Two kinds may share a job name, so both labels select."""
     labels = job_labels(job)
     both = {key: labels[key] for key in (OWNER_NAME, OWNER_KIND)}
-    return headless(job, job.running_plan.service, labels, both, _listed(ports))
+    return headless(job, job.running_plan.service, labels, both, _listed(_united(members, ports)))
 
 
-def _of_one(job: JobState, member: Member, ports: Ports) -> Manifest:
-    return headless(job, member.pod, member_labels(job, member), selector(job, member), _listed(ports))
+def _united(members: Sequence[Member], ports: TypePorts) -> Mapping[str, int]:
+    """The ports of all types, a number once; a name that is taken has the type before it. Source: spec R4."""
+    united: dict[str, int] = {}
+    for type_ in dict.fromkeys(member.role for member in members):
+        for name, port in ports(type_).items():
+            if port not in united.values():
+                united[f"{type_}-{name}" if name in united else name] = port
+    return united
+
+
+def _of_one(job: JobState, member: Member, ports: TypePorts) -> Manifest:
+    return headless(
+        job, member.pod, member_labels(job, member), selector(job, member), _listed(ports(member.role))
+    )
 
 
 def selector(job: JobState, member: Member) -> dict[str, str]:
@@ -101,5 +121,5 @@ def headless(
     }
 
 
-def _listed(ports: Ports) -> Iterator[Mapping[str, Any]]:
-    return ({"name": name, "port": port, "targetPort": port} for name, port in ports().items())
+def _listed(ports: Mapping[str, int]) -> Iterator[Mapping[str, Any]]:
+    return ({"name": name, "port": port, "targetPort": port} for name, port in ports.items())

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from statemachine.ids import CLUSTER_DOMAIN
-from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME
-from statemachine.kinds.t9k.services import plain_service
+from statemachine.kinds.t9k.objects import OWNER_KIND, OWNER_NAME, Member, hashed_pod_name
+from statemachine.kinds.t9k.services import plain_service, services_by_type
 from statemachine.state import JobState
 from tests.unit.kinds import build, colossal, deepspeed
 from tests.unit.kinds.build import Spec, children, pods
@@ -131,3 +131,28 @@ def test_a_job_without_has_a_service_for_each_replica_that_is_listened_at(kind: 
         assert {port["name"]: port["port"] for port in service["spec"]["ports"]} == MAKES[kind][2]
     for pod in pods(job).values():
         assert not {"hostname", "subdomain", "dnsConfig"} & set(pod["spec"])
+
+
+@pytest.mark.parametrize(
+    ("by_type", "united"),
+    [
+        ({"ps": 1, "worker": 1}, {"net": 1}),
+        ({"ps": 1, "worker": 2}, {"net": 1, "worker-net": 2}),
+    ],
+)
+def test_a_number_that_differs_between_types_has_a_name_for_each(
+    by_type: dict[str, int], united: dict[str, int]
+) -> None:
+    job = made("PyTorchTrainingJob")
+    members = [
+        Member(replica, hashed_pod_name(job, replica), primary=False)
+        for replica in job.running_plan.replicas()
+    ]
+    (service,) = services_by_type(job, iter(members), lambda type_: {"net": by_type[type_]})
+    for manifest in (service.build(), service.build()):
+        assert {port["name"]: port["port"] for port in manifest["spec"]["ports"]} == united
+    apart = made("PyTorchTrainingJob", shared=False)
+    own = [child.build() for child in services_by_type(apart, members, lambda type_: {"net": by_type[type_]})]
+    assert [manifest["spec"]["ports"][0]["port"] for manifest in own] == [
+        by_type[member.role] for member in members
+    ]
