@@ -14,16 +14,6 @@ LABELS: Final[FieldLabels] = {
     "spec.torchrunConfig.procPerNode": ("Maximum processes per node", "单节点最大进程数"),
     "extraOptions": ("Extra options", "其他选项"),
     "scalingWeight": ("Scaling weight", "伸缩权重"),
-    "spec.tensorboardSpec": ("TensorBoard", "TensorBoard"),
-    "trainingLogFilesets": ("Log filesets", "日志文件集"),
-    "logDir": ("Log directory", "日志目录"),
-    "spec.tensorboardSpec.logDir.pvc": ("Volumes", "存储卷"),
-    "spec.tensorboardSpec.logDir.pvc[].name": ("PersistentVolumeClaim", "PersistentVolumeClaim"),
-    "subPath": ("Paths in it", "其中的路径"),
-    "s3": ("Object storage", "对象存储"),
-    "http": ("Web addresses", "网址"),
-    "suspend": ("Suspend", "挂起"),
-    "spec.tensorboardSpec.scheduler": ("Scheduler", "调度器"),
 }
 
 CHINESE: Final[dict[str, str]] = {
@@ -53,20 +43,6 @@ CHINESE: Final[dict[str, str]] = {
         "torchrun 的其他选项，优先于系统生成的选项。"
     ),
     "Let the number of replicas change; only with torchrun.": "允许副本数量变化；仅限使用 torchrun 时。",
-    "Make a TensorBoard for the job, with this spec.": "为该 Job 创建 TensorBoard。",
-    "Container image of TensorBoard.": "TensorBoard 的容器镜像。",
-    "t9k://pvc/<name>/<path> or t9k://minio/<secret>/<bucket>/<path>. Superseded by logDir.": (
-        "t9k://pvc/<name>/<path> 或 t9k://minio/<secret>/<bucket>/<path>。已由 logDir 取代。"
-    ),
-    "Volumes or object storage that hold the training's logs.": "保存训练日志的存储卷或对象存储。",
-    "Directories in volumes.": "存储卷中的目录。",
-    "Name of the PersistentVolumeClaim.": "PersistentVolumeClaim 的名称。",
-    "Paths in it, relative to its root.": "其中的路径，相对于根目录。",
-    "Object storage: secretRef.name and the list uri.": "对象存储：secretRef.name 和列表 uri。",
-    "Web addresses: the list url.": "网址：列表 url。",
-    "Resources of the TensorBoard container.": "TensorBoard 容器的资源。",
-    "Stop TensorBoard without deleting it.": "停止 TensorBoard 但不删除。",
-    "Scheduler of the TensorBoard pod: t9kScheduler.queue.": "TensorBoard Pod 的调度器：t9kScheduler.queue。",
 }
 
 

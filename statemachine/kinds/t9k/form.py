@@ -28,6 +28,16 @@ LABELS: Final[FieldLabels] = {
     "args": ("Arguments", "参数"),
     "image": ("Image", "镜像"),
     "resources": ("Resources", "资源"),
+    "spec.tensorboardSpec": ("TensorBoard", "TensorBoard"),
+    "trainingLogFilesets": ("Log filesets", "日志文件集"),
+    "logDir": ("Log directory", "日志目录"),
+    "spec.tensorboardSpec.logDir.pvc": ("Volumes", "存储卷"),
+    "spec.tensorboardSpec.logDir.pvc[].name": ("PersistentVolumeClaim", "PersistentVolumeClaim"),
+    "subPath": ("Paths in it", "其中的路径"),
+    "s3": ("Object storage", "对象存储"),
+    "http": ("Web addresses", "网址"),
+    "suspend": ("Suspend", "挂起"),
+    "spec.tensorboardSpec.scheduler": ("Scheduler", "调度器"),
 }
 
 CHINESE: Final[dict[str, str]] = {
@@ -98,6 +108,20 @@ CHINESE: Final[dict[str, str]] = {
     ),
     "Queue to wait in.": "排队所用的队列。",
     "Priority in the queue, 0 to 100.": "在队列中的优先级，0 到 100。",
+    "Make a TensorBoard for the job, with this spec.": "为该 Job 创建 TensorBoard。",
+    "Container image of TensorBoard.": "TensorBoard 的容器镜像。",
+    "t9k://pvc/<name>/<path> or t9k://minio/<secret>/<bucket>/<path>. Superseded by logDir.": (
+        "t9k://pvc/<name>/<path> 或 t9k://minio/<secret>/<bucket>/<path>。已由 logDir 取代。"
+    ),
+    "Volumes or object storage that hold the training's logs.": "保存训练日志的存储卷或对象存储。",
+    "Directories in volumes.": "存储卷中的目录。",
+    "Name of the PersistentVolumeClaim.": "PersistentVolumeClaim 的名称。",
+    "Paths in it, relative to its root.": "其中的路径，相对于根目录。",
+    "Object storage: secretRef.name and the list uri.": "对象存储：secretRef.name 和列表 uri。",
+    "Web addresses: the list url.": "网址：列表 url。",
+    "Resources of the TensorBoard container.": "TensorBoard 容器的资源。",
+    "Stop TensorBoard without deleting it.": "停止 TensorBoard 但不删除。",
+    "Scheduler of the TensorBoard pod: t9kScheduler.queue.": "TensorBoard Pod 的调度器：t9kScheduler.queue。",
 }
 
 QUEUES: Final = ChoiceSource("scheduler.tensorstack.dev", "v1beta1", "Queue", "queues")
