@@ -22,9 +22,10 @@ FOLDERS = ("statemachine", "k8s_bridge", "projectors", "jobledger", "tests", "do
 PAGES = {page.name: page.read_text(encoding="utf-8") for page in SPEC.glob("*.md")}
 RULES = [rule for kind in KINDS for rule in kind.rules]
 
-ID = re.compile(r"\b(?:R|G|T|PT|DS|CA|GJ|XG|K|GX|KX)\d{1,2}\b")
-OF_KINDS = ("G", "PT", "DS", "CA", "GJ", "XG", "K", "GX", "KX")
+OF_KINDS = sorted({rule.id.rstrip("0123456789") for rule in RULES} - {"R"})
 """Prefixes of rules that a kind checks; R are sections, T moves of the phase."""
+
+ID = re.compile(rf"\b(?:{'|'.join(('R', 'T', *OF_KINDS))})\d{{1,2}}\b")
 
 NOT_CITED = {"G99"}
 """Ids of no rule: one that a test makes up."""
