@@ -11,6 +11,7 @@ from statemachine.kinds.deepspeedjob import KIND as DEEPSPEED_JOB
 from statemachine.kinds.genericjob import KIND as GENERIC_JOB
 from statemachine.kinds.pytorchjob import KIND as PYTORCH_JOB
 from statemachine.kinds.pytorchtrainingjob import KIND as PYTORCH_TRAINING_JOB
+from statemachine.kinds.tensorflowtrainingjob import KIND as TENSORFLOW_TRAINING_JOB
 from statemachine.kinds.xgboosttrainingjob import KIND as XGBOOST_TRAINING_JOB
 from statemachine.schema.problems import shown
 
@@ -32,6 +33,7 @@ KINDS: tuple[Kind, ...] = (
     PYTORCH_TRAINING_JOB,
     DEEPSPEED_JOB,
     COLOSSALAI_JOB,
+    TENSORFLOW_TRAINING_JOB,
     XGBOOST_TRAINING_JOB,
     GENERIC_JOB,
     PYTORCH_JOB,

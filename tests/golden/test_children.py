@@ -71,6 +71,7 @@ WORKED = {
     "colossalaijob": "abcefghi",
     "pytorchjob": "abc",
     "genericjob": "abcde",
+    "tensorflowtrainingjob": "abc",
     "xgboosttrainingjob": "ab",
 }
 """Kind → the worked examples of its page in the spec that have children."""

@@ -325,7 +325,12 @@ def test_a_terminal_shows_a_live_table_within_its_width(place: Place) -> None:
 
 @pytest.mark.parametrize(
     ("example", "program_"),
-    [("digits.yaml", "digits"), ("kubeflow-digits.yaml", "digits"), ("generic.yaml", "primes.py")],
+    [
+        ("digits.yaml", "digits"),
+        ("kubeflow-digits.yaml", "digits"),
+        ("generic.yaml", "primes.py"),
+        ("tensorflow.yaml", "tf_config.py"),
+    ],
 )
 def test_an_example_runs_from_any_folder(example: str, program_: str, tmp_path: Path) -> None:
     for name in (program_, example):

@@ -9,11 +9,14 @@ from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
 from tests.simulation.steps import Part, Script
+from tests.simulation.tensorflow_shapes import TENSORFLOW
 from tests.simulation.torch_shapes import TORCH
 from tests.simulation.world import World
 from tests.simulation.xgboost_shapes import XGBOOST
 
-SHAPES: Final = {shape.kinds[0]: shape for shape in (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, XGBOOST)}
+SHAPES: Final = {
+    shape.kinds[0]: shape for shape in (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, XGBOOST, TENSORFLOW)
+}
 """Jobs of the simulation, by kind."""
 
 

@@ -20,6 +20,7 @@ from tests.simulation.generic_shapes import GENERIC
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
+from tests.simulation.tensorflow_shapes import TENSORFLOW
 from tests.simulation.torch_shapes import TORCH
 from tests.simulation.xgboost_shapes import XGBOOST
 
@@ -77,12 +78,19 @@ def test_masters_and_workers_hold_together_in_either_order(seeds: Sequence[int])
 
 
 @all_seeds
+def test_the_chief_or_worker_0_decides_beside_servers_that_go_on(seeds: Sequence[int]) -> None:
+    simulate_all(seeds, shapes=(TENSORFLOW,))
+
+
+@all_seeds
 def test_the_promises_hold_for_jobs_of_kubeflow_s(seeds: Sequence[int]) -> None:
     simulate_all(seeds, shapes=(TORCH,))
 
 
 @pytest.mark.parametrize(
-    "shape", [PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, XGBOOST], ids=lambda shape: shape.kinds[0]
+    "shape",
+    [PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, XGBOOST, TENSORFLOW],
+    ids=lambda shape: shape.kinds[0],
 )
 @pytest.mark.parametrize("seed", [3, 17])
 def test_the_same_seed_writes_the_same_bytes(seed: int, shape: Shape) -> None:
