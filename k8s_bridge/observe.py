@@ -22,11 +22,12 @@ from k8s_bridge.pod_status import (
 )
 from k8s_bridge.port import Change, Verb
 from k8s_bridge.raw import mapping, mappings, text
-from statemachine.ids import JobUid, PodUid, attempt_of, whole_number
+from statemachine.ids import JOB_UID, JobUid, PodUid, attempt_of, whole_number
 from statemachine.kinds import KINDS, SERVED, UnknownKind, kind_of, replica_of
 from statemachine.observations import (
     CANNOT_START,
     ChildObserved,
+    Container,
     JobGone,
     JobObserved,
     Observation,
@@ -38,6 +39,7 @@ from statemachine.observations import (
     WorkloadCondition,
     WorkloadObserved,
 )
+from statemachine.owned import CONTAINER, MAKER, POD_PHASE, RESTARTS
 from statemachine.redact import redacted_text
 from statemachine.timestamps import instant
 
@@ -51,6 +53,9 @@ _FACTS: Final = {
     (owned.group, owned.kind): owned.facts for kind in KINDS for owned in kind.owns if owned.facts is not None
 }
 """API group and kind of the children that kinds observe → the facts that are observed of them."""
+
+_MAKERS: Final = {(owned.group, owned.kind) for kind in KINDS for owned in kind.owns if owned.makes_pods}
+"""API group and kind of the children whose controllers make pods that jobs observe."""
 
 _CHILD_LABELS = frozenset(kind.child_label for kind in KINDS)
 
@@ -67,9 +72,9 @@ def observe(change: Change, known: PodGone | None = None) -> tuple[Observation, 
     if is_job(raw):
         observations: Iterable[Observation | None] = (job(change),)
     elif text(raw.get("kind")) == "Pod":
-        observations = (_end(change, known), pod(change, known))
+        observations = (_end(change, known), pod(change, known), *_made_pod(change))
     elif is_observed_child(raw):
-        observations = (child(change),)
+        observations = (_end_of_child(change), child(change))
     elif is_workload(raw):
         observations = (workload(change),)
     else:
@@ -215,6 +220,48 @@ def facts_of(raw: Mapping[str, Any]) -> dict[str, str] | None:
     """The observed facts of a child (`Owned.facts`); None if no kind observes such objects."""
     facts = _FACTS.get((_group(raw), text(raw.get("kind"))))
     return None if facts is None else dict(facts(raw))
+
+
+def _end_of_child(change: Change) -> ChildObserved | None:
+    """The last form of a deleted child whose end counts: no watch may have shown it before."""
+    raw = mapping(change.object)
+    if change.verb is not Verb.DELETED or (_group(raw), text(raw.get("kind"))) not in _MAKERS:
+        return None
+    last = child(Change(Verb.MODIFIED, change.object, change.at))
+    return last if last is not None and last.facts else None
+
+
+def _made_pod(change: Change) -> Iterator[ChildObserved]:
+    """The present pod, if the controller of a child made it of that child: what it is, as facts of its own.
+
+    The job stands in an annotation, as the pod's owner is the child. A deleted pod that shows an end is reported with
+    it first.
+    """
+    raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
+    job = text(mapping(meta.get("annotations")).get(JOB_UID))
+    if not job:
+        return
+    uid, name = text(meta.get("uid")), text(meta.get("name"))
+    maker = next(
+        (owner for owner in mappings(meta.get("ownerReferences")) if owner.get("controller") is True), {}
+    )
+    if not (uid and name) or (_group(maker), text(maker.get("kind"))) not in _MAKERS:
+        return
+    status, is_gone = mapping(raw.get("status")), change.verb is Verb.DELETED
+    phase, containers = phase_of(status), list(containers_of(status))
+    if phase is not None and (phase in ENDED or not is_gone):
+        restarts = sum(container.restarts for container in containers)
+        facts = {MAKER: text(maker.get("name")), POD_PHASE: phase.value}
+        facts |= {RESTARTS: str(restarts)} if restarts else {}
+        facts |= {f"{CONTAINER}{one.name}": _said_of(one) for one in containers if not one.init}
+        yield ChildObserved(job=JobUid(job), at=change.at, kind="Pod", name=name, uid=uid, facts=facts)
+    if is_gone:
+        yield ChildObserved(job=JobUid(job), at=change.at, kind="Pod", name=name, uid="", gone_uid=uid)
+
+
+def _said_of(container: Container) -> str:
+    code = "" if container.exit_code is None else f" {container.exit_code}"
+    return f"{container.state.value}{code}"
 
 
 _TOLD: Final = (

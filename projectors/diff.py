@@ -131,7 +131,7 @@ def diff(state: JobState, wanted_children: Iterable[Child], live: Sequence[Manif
                 yield Create(child)
         elif child.mutable and (merge := _difference(child.build(), live_child)):
             yield Update(child, _uid(live_child), merge)
-        elif child.mutable and _is_mistaken(state, live_child):
+        elif not child.replica and _is_mistaken(state, live_child):
             yield Report(Ref.of(live_child), _uid(live_child))
 
 

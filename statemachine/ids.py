@@ -26,6 +26,10 @@ ATTEMPT: Final = "jobledger.dev/attempt"
 """Annotation on pods: the number of the attempt that the pod is (ADR 0003)."""
 
 
+JOB_UID: Final = "jobledger.dev/job-uid"
+"""Annotation on pods that another controller makes for an object of the job's: the uid of the job."""
+
+
 CLUSTER_DOMAIN: Final = "cluster.domain"
 """What a job keeps of the settings, where Services have names in DNS: the domain under which they are."""
 

@@ -18,6 +18,19 @@ NO_QUEUE: Final = "has no queue; pods start at once"
 """What a local run does in place of what a gang is for."""
 
 
+MAKER: Final = "of"
+"""Fact of a pod that was made by another controller: the name of the object that it was made of."""
+
+POD_PHASE: Final = "phase"
+"""Fact of such a pod: its phase."""
+
+RESTARTS: Final = "restarts"
+"""Fact of such a pod: how often its containers were restarted in place; absent: never."""
+
+CONTAINER: Final = "container "
+"""Beginning of the names of such a pod's facts about its containers: `Running`, or `Terminated 1` with a code."""
+
+
 class Child(NamedTuple):
     """An object that should exist. `build` gives its whole manifest, owner reference and labels included.
 
@@ -62,8 +75,10 @@ class Owned(NamedTuple):
     alone; None: nothing. A job can do without those that are not `needed`: a refusal holds nothing up.
     `compared`: the part in which the live object is compared with the wished one, and corrected. `gang`: a scheduler
     places the job's pods together by it. `link`: the field of a job's status that tells of such an object, as
-    `dependent`, `ready` and `note`; its own status says where it answers, and pages lead there. `locally`: what a run
-    on one machine, where nobody acts on such objects, does instead.
+    `dependent`, `ready` and `note`; its own status says where it answers, and pages lead there.
+    `locally`: what a run on one machine, where nobody acts on such objects, does instead.
+    `makes_pods`: its controller makes pods of such an object, which are observed by facts of their own (`MAKER`,
+    `POD_PHASE` and so on), and its end counts: the last form of a deleted one is reported, too.
     """
 
     api_version: str
@@ -77,6 +92,7 @@ class Owned(NamedTuple):
     gang: bool = False
     link: str = ""
     locally: str = ""
+    makes_pods: bool = False
 
     @property
     def is_shown(self) -> bool:

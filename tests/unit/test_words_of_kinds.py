@@ -11,7 +11,7 @@ from statemachine.kinds import KINDS, REPLICA_LABELS
 
 CODE = ("jobledger", "projectors", "k8s_bridge", "statemachine")
 
-KUBERNETES = ("ConfigMap",)
+KUBERNETES = ("ConfigMap", "Job")
 """Owned objects that have nothing to do with the kinds that own them."""
 
 FIELD = (
