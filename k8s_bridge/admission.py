@@ -38,6 +38,13 @@ def admit(new: Manifest, old: Manifest | None) -> None:
         raise Refused(422, "Invalid", f'{new["kind"]}.{kind.names.group} "{name}" is invalid: {message}')
 
 
+def admit_here(new: Manifest, old: Manifest | None) -> None:
+    """Refuses what `admit` refuses, and new jobs that no single machine can run. Raises Refused."""
+    admit(new, old)
+    if old is None and is_job(new) and (why := kind_of(new["apiVersion"], new["kind"]).needs_cluster):
+        raise Refused(422, "Invalid", f"a {new['kind']} does not run on one machine: {why}")
+
+
 def refused(rules: Iterable[Rule], problems: Iterable[Problem]) -> Iterable[Problem]:
     """The problems for which the API server refuses; a problem without a known rule is about the schema."""
     layers = {rule.id: rule.layer for rule in rules}

@@ -190,6 +190,10 @@ class Kind(Protocol):
         """Its job objects may be deleted some time after their end (`JobExpired`)."""
 
     @property
+    def needs_cluster(self) -> str:
+        """Why its jobs do not run on one machine, and what to do, without a full stop. Empty: they do."""
+
+    @property
     def lifecycle(self) -> "tuple[LifeRule, ...]":
         """The rules of a job's life, in the order in which facts become consequences."""
 

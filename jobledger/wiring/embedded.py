@@ -48,7 +48,7 @@ async def embedded(
             key of snapshots is none.
         StoreInUse, StoreUnusable, LogUnavailable: the store, or the log, cannot be this process's.
     """
-    from k8s_bridge.admission import admit
+    from k8s_bridge.admission import admit_here
     from k8s_bridge.local import LocalCluster
     from statemachine.engine.clock import WallClock
     from statemachine.log.sqlite import SqliteLog
@@ -71,7 +71,7 @@ async def embedded(
         if published is not None:
             sinks = await stack.enter_async_context(sinks_of(published, log or event_log.store.path, ledger))
         cluster = await stack.enter_async_context(
-            LocalCluster(event_log.store, data, admit=admit, python=python)
+            LocalCluster(event_log.store, data, admit=admit_here, python=python)
         )
         yield Controller(
             replace(ledger, share=None, room=event_log.store.room),  # no other process projects

@@ -134,6 +134,7 @@ class ModelKind(Generic[S]):
     programs: tuple[Program, ...] = ()
     phase_stated: Callable[[Mapping[str, Any]], str] = no_phase
     count: Callable[[Mapping[str, Any]], tuple[int, int]] = no_count
+    needs_cluster: str = ""
 
     @property
     def form(self) -> SpecForm:
