@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from statemachine.kinds.t9k.parts import DebugReplica, ResumeSpec, RunMode
+from statemachine.kinds.t9k.parts import DebugMode, DebugReplica, ResumeSpec, RunMode
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 from statemachine.schema.lookup import find, flag
 
@@ -25,10 +25,9 @@ class Override:
 
 def override(mode: RunMode, type_: str, *, resumed: bool, debug_command: Sequence[str]) -> Override:
     """What holds for the replicas of `type_`; debug wins over resumeSpecs. Source: spec R10, R11."""
-    if mode.debug.enabled:
-        entry = _of_type(mode.debug.replica_specs, type_)
-        command = tuple((entry and entry.command) or debug_command)
-        return Override(command, (), skip_init=bool(entry and entry.skip_init_container), bare=True)
+    debug = debugged(mode.debug, type_, debug_command)
+    if debug is not None:
+        return debug
     resume = _of_type(mode.pause.resume_specs, type_) if resumed else None
     if resume is None:
         return Override()
@@ -37,6 +36,15 @@ def override(mode: RunMode, type_: str, *, resumed: bool, debug_command: Sequenc
         return Override(tuple(resume.command), args, skip_init=resume.skip_init_container)
     args = None if resume.args is None else tuple(resume.args)
     return Override(None, args, skip_init=resume.skip_init_container)
+
+
+def debugged(mode: DebugMode, type_: str, command: Sequence[str]) -> Override | None:
+    """What debug mode has the replicas of `type_` do, `command` unless told otherwise; None: it is off."""
+    if not mode.enabled:
+        return None
+    entry = _of_type(mode.replica_specs, type_)
+    waiting = tuple((entry and entry.command) or command)
+    return Override(waiting, (), skip_init=bool(entry and entry.skip_init_container), bare=True)
 
 
 E_ = TypeVar("E_", DebugReplica, ResumeSpec)

@@ -92,6 +92,14 @@ def _pod_spec(
     return spec
 
 
+def placed(
+    job: JobState, member: Member, scheduler: T9kScheduler | None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """What of the spec, and which labels, put a pod without a template of its own into its group and queue."""
+    spec = {"schedulerName": "t9k-scheduler"} if scheduler is not None else {}
+    return spec, _queue_labels(job, member, scheduler, grouped=True)
+
+
 def _queue_labels(
     job: JobState, member: Member, scheduler: T9kScheduler | None, *, grouped: bool
 ) -> dict[str, str]:

@@ -26,8 +26,8 @@ def status(kind: Kind, state: JobState, *, restarts: bool) -> dict[str, Any]:
         "observedGeneration": state.generation,
         **({"backoffCount": state.spent} if restarts else {}),
         "aggregate": state.aggregate,
-        "tasks": list(_tasks(kind, state)),
-        "conditions": [_condition(condition) for condition in state.conditions],
+        "tasks": list(tasks(kind, state)),
+        "conditions": [shown_condition(condition) for condition in state.conditions],
         **({"tensorboard": board} if board else {}),
     }
 
@@ -52,7 +52,8 @@ def recorded(said: Mapping[str, Any]) -> Recorded | None:
     )
 
 
-def _tasks(kind: Kind, state: JobState) -> Iterator[dict[str, Any]]:
+def tasks(kind: Kind, state: JobState) -> Iterator[dict[str, Any]]:
+    """`status.tasks`: the replicas by type. Source: spec R7."""
     if state.plan is None:
         return
     listed: dict[str, list[dict[str, Any]]] = {type_.type: [] for type_ in state.plan.types}
@@ -76,7 +77,8 @@ def _container(container: Container) -> dict[str, Any]:
     return {"name": container.name, "state": container.state.value, **code}
 
 
-def _condition(condition: ConditionState) -> dict[str, str]:
+def shown_condition(condition: ConditionState) -> dict[str, str]:
+    """One of `status.conditions`. Source: spec R6."""
     return {
         "type": condition.type,
         "status": condition.status,
