@@ -19,6 +19,7 @@ KINDS: Final = frozenset({
     ("batch.tensorstack.dev/v1beta1", "TensorFlowTrainingJob"),
     ("batch.tensorstack.dev/v1beta1", "XGBoostTrainingJob"),
     ("batch.tensorstack.dev/v1beta1", "GenericJob"),
+    ("batch.tensorstack.dev/v1beta1", "BeamJob"),
     ("kubeflow.org/v1", "PyTorchJob"),
 })  # fmt: skip
 """Every kind that is served, by the group and version of its objects."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from statemachine.errors import Problem, SpecInvalid
 from statemachine.ids import ReplicaName, replica_name, whole_number
 from statemachine.kind import Kind, Names, OptInSettings
+from statemachine.kinds.beamjob import KIND as BEAM_JOB
 from statemachine.kinds.colossalaijob import KIND as COLOSSALAI_JOB
 from statemachine.kinds.deepspeedjob import KIND as DEEPSPEED_JOB
 from statemachine.kinds.genericjob import KIND as GENERIC_JOB
@@ -36,6 +37,7 @@ KINDS: tuple[Kind, ...] = (
     TENSORFLOW_TRAINING_JOB,
     XGBOOST_TRAINING_JOB,
     GENERIC_JOB,
+    BEAM_JOB,
     PYTORCH_JOB,
 )
 """Every kind, in the order of spec R1."""

@@ -73,6 +73,7 @@ WORKED = {
     "genericjob": "abcde",
     "tensorflowtrainingjob": "abc",
     "xgboosttrainingjob": "ab",
+    "beamjob": "ab",
 }
 """Kind → the worked examples of its page in the spec that have children."""
 

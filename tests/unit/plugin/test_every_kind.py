@@ -146,6 +146,10 @@ def test_pausing_and_resuming_is_what_the_kind_says(kind: Kind) -> None:
     with server(discovery()) as fake:
         names = kind.names
         fake.answers[KindPath(names.api_version, names.kind, names.plural).path("default", name)] = answer
+        if not kind.pausing(True):
+            with pytest.raises(NotPossible, match="cannot be paused"):
+                Cluster(fake.api()).wish("pause", "default", name)
+            return
         for wish, paused in (("pause", True), ("resume", False)):
             Cluster(fake.api()).wish(wish, "default", name)
             plan = kind.admit(name, stored["spec"], job["spec"]).plan

@@ -1,0 +1,58 @@
+"""BeamJob: a Flink cluster, and a Job of batch/v1 that runs an Apache Beam program on it and decides the result."""
+
+from statemachine.kinds.beamjob.children import ENV, ENV_SAYS, children
+from statemachine.kinds.beamjob.life import LIFE, keeps
+from statemachine.kinds.beamjob.roles import LAYOUT, NAMES, plan, pod_name
+from statemachine.kinds.beamjob.rules import RULES
+from statemachine.kinds.beamjob.spec import BeamSpec
+from statemachine.kinds.beamjob.status import SERVED, status
+from statemachine.kinds.beamjob.submit import OWNED
+from statemachine.kinds.common.kind import ModelKind
+from statemachine.kinds.t9k.kind import debugging, t9k_placement
+from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, is_retryable
+from statemachine.kinds.t9k.objects import (
+    CONFIG_MAP,
+    MASTER_LABEL,
+    OWNER_KIND,
+    OWNER_NAME,
+    POD_GROUP,
+    REPLICA_LABELS,
+)
+from statemachine.kinds.t9k.status import recorded
+from statemachine.schema.form import SpecForm
+from statemachine.schema.manual import Manual
+
+
+def _form() -> SpecForm:
+    from statemachine.kinds.beamjob.form import FORM  # the words of forms, which most programs never show
+
+    return FORM
+
+
+KIND = ModelKind(
+    names=NAMES,
+    model=BeamSpec,
+    rules=RULES,
+    layout=LAYOUT,
+    plan=plan,
+    objects=children,
+    pod_name=pod_name,
+    served=SERVED,
+    child_label=OWNER_KIND,
+    name_label=OWNER_NAME,
+    replica_labels=REPLICA_LABELS,
+    primary_label=MASTER_LABEL,
+    lifecycle=LIFE,
+    describe=status,
+    read_status=recorded,
+    keep=keeps,
+    retryable=is_retryable,
+    owns=(CONFIG_MAP, POD_GROUP, OWNED),
+    fixed=FIXED_WHEN_FINISHED,
+    pause=lambda _: {},
+    placement=t9k_placement,
+    debugging=debugging,
+    look=_form,
+    manual=Manual(("value",), ENV, ENV_SAYS),
+    needs_cluster="a batch Job and Flink's pods want a cluster: run it on one, with `jobledger controller`",
+)
