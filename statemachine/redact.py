@@ -3,7 +3,7 @@
 They are in the log as users wrote them: in pod templates (environment, arguments, probes, volumes), in
 annotations, and in texts that quote those. Pure: plain data or a text comes in, a copy goes out in which `REDACTED`
 stands in the place of every such value, never its length. Whatever leaves, leaves through an edge that asks here
-(`jobledger.web.responses`, `jobledger.console.frame`, `jobledger.cli.common`, `jobledger.program.log_lines`, the
+(`jobledger.web.responses`, `jobledger.console.frame`, `jobledger.cli.common`, `jobledger.telemetry.log_lines`, the
 projectors of Events and statuses, the bridge's refusals); a view need not think of it. `secret_names` judges names.
 """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.program.log_lines import OUR_PACKAGES
+from jobledger.telemetry.log_lines import OUR_PACKAGES
 
 pytest_plugins = ["tests.harness.fixtures", "tests.harness.groups", "tests.support.seeds"]
 

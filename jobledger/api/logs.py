@@ -13,7 +13,7 @@ from jobledger.console.details.log_target import MOST, Choice, Log, chosen_log
 from jobledger.console.frame import Console
 from jobledger.console.logs import window
 from jobledger.console.logs.sources import heard
-from jobledger.errors import NotPossible, UnknownReplica
+from jobledger.program.errors import NotPossible, UnknownReplica
 from jobledger.web.rights import Right, demand, over, still_may
 from jobledger.web.streams import begun, log_response
 from k8s_bridge.port import TailedLogs

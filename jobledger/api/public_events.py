@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from jobledger.api.models import text
 from jobledger.api.requests import Asking
 from jobledger.console.frame import Console, url
-from jobledger.errors import NoRight, TooManyListeners, Unauthenticated
+from jobledger.program.errors import NoRight, TooManyListeners, Unauthenticated
 from jobledger.publishing.browsing import Browser, CursoredEvent, start
 from jobledger.publishing.public_stream import PublicStream
 from jobledger.publishing.selection import (

@@ -9,8 +9,8 @@ from starlette.exceptions import HTTPException
 from jobledger.console.details.subject import Subject, meant
 from jobledger.console.frame import Console
 from jobledger.console.session import check_origin
-from jobledger.errors import UnknownJob
 from jobledger.manifests import FILE_LIMIT
+from jobledger.program.errors import UnknownJob
 from jobledger.service.app import App
 from jobledger.web.rights import Caller, caller_of, may_list, permitted
 from statemachine.errors import ConfigError

@@ -123,8 +123,8 @@ def held(
     `quiet_level` is the verb's own default, `flags` what only this verb has: path → flag and value. For `whole` see
     `jobledger.settings.load`.
     """
-    from jobledger.program.log_lines import configure
     from jobledger.settings.loading import load
+    from jobledger.telemetry.log_lines import configure
 
     level = None if not verbose else "info" if verbose == 1 else "debug"
     loaded = load(
@@ -192,7 +192,7 @@ def asked_or_read(
         ConfigError: `log` is there, and cannot be watched.
         NoServer: no server answers, and there is no store, or it will not do.
     """
-    from jobledger.errors import NoServer
+    from jobledger.program.errors import NoServer
 
     if log:
         if watch:

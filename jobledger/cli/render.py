@@ -98,8 +98,8 @@ def crds(
     ] = None,
 ) -> None:
     """Print the CustomResourceDefinitions as YAML, for `kubectl apply -f -`."""
-    from jobledger.errors import nearest
     from jobledger.manifests.text import to_yaml
+    from jobledger.program.errors import nearest
     from statemachine.errors import ConfigError
     from statemachine.kinds import KNOWN, SERVED, kind_of
 

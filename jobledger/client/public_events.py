@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from jobledger.client.connection import TIMEOUT, Answer, Headers, Server, path_of
-from jobledger.errors import NoServer, ServerRefused
+from jobledger.program.errors import NoServer, ServerRefused
 from statemachine.errors import ClusterUnavailable
 
 _PATH: Final = path_of("v1", "events")

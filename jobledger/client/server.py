@@ -1,4 +1,4 @@
-"""The HTTP API of a running `jobledger serve` as Python calls. Every failure is one of `jobledger.errors`."""
+"""The HTTP API of a running `jobledger serve` as Python calls. Every failure is one of `jobledger.program.errors`."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from jobledger.client.connection import TIMEOUT, NoAnswer, Pieces, Server, Unreached, path_of
 from jobledger.client.jobs import Manifest
-from jobledger.errors import NoServer, ServerRefused
+from jobledger.program.errors import NoServer, ServerRefused
 from statemachine.errors import ClusterUnavailable, ConfigError
 
 _SILENCE: Final = 30.0

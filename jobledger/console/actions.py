@@ -15,9 +15,9 @@ from jobledger.console.allowed_actions import actions
 from jobledger.console.frame import HEADERS, Console, Route, done, is_fragment, page, told
 from jobledger.console.session import Form, Posted
 from jobledger.console.words import language_of, say
-from jobledger.errors import NotPossible, UnknownJob
 from jobledger.jobs.changes import kueue_queue, paused, scale_path, scaled
 from jobledger.jobs.views import is_gone, phase_of
+from jobledger.program.errors import NotPossible, UnknownJob
 from jobledger.service.app import App
 from jobledger.web.responses import yaml_answer, yaml_of
 from jobledger.web.rights import Caller, caller_of, demand, may_list, over, permitted

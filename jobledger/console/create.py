@@ -11,7 +11,7 @@ from jobledger.console.actions import JOB, Job
 from jobledger.console.creating import Creating, Problems, Said, pairs, refused, renamed, said_of
 from jobledger.console.frame import HEADERS, Console, Route, done, told, url
 from jobledger.console.session import Form, Posted
-from jobledger.errors import JobExists
+from jobledger.program.errors import JobExists
 from jobledger.web.rights import Caller, caller_of
 from statemachine.errors import JobledgerError, Refused, SpecInvalid
 from statemachine.kind import Kind

@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from jobledger.console import session
 from jobledger.console.frame import Console, user
-from jobledger.errors import TooManyListeners
+from jobledger.program.errors import TooManyListeners
 from statemachine.errors import JobledgerError
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from jobledger.console.forms.read import Reader
 from jobledger.console.forms.tree import Field, Group, place
 from jobledger.console.session import Posted
 from jobledger.console.words import Language
-from jobledger.errors import NotPossible
+from jobledger.program.errors import NotPossible
 from statemachine.errors import JobledgerError, SpecInvalid
 from statemachine.kind import Kind
 from statemachine.kinds import kind_of

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from jobledger.errors import NotPossible, UnknownReplica, nearest
+from jobledger.program.errors import NotPossible, UnknownReplica, nearest
 from k8s_bridge.port import Cluster
 from statemachine.errors import Missing
 from statemachine.events import Event, ReplicaCreated, ReplicaRequested

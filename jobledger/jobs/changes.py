@@ -6,8 +6,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from jobledger.errors import NotPossible
 from jobledger.jobs.views import is_gone, stated_phase
+from jobledger.program.errors import NotPossible
 from k8s_bridge.port import Manifest
 from statemachine.phases import FINAL
 

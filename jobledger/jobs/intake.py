@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jobledger.errors import JobExists
 from jobledger.jobs.views import stated_phase
 from jobledger.manifests import Manifest
+from jobledger.program.errors import JobExists
 from k8s_bridge.actors import ACTOR, ACTOR_OF
 from k8s_bridge.admission import refused
 from k8s_bridge.port import Cluster, Ref

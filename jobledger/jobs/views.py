@@ -112,7 +112,7 @@ def phase_meant(said: str, among: Sequence[str] = ()) -> str:
     """
     if not said:
         return ""
-    from jobledger.errors import UnknownPhase
+    from jobledger.program.errors import UnknownPhase
     from statemachine.phases import Phase
 
     known = among or (*(phase.value for phase in Phase), *_GONE_PHASES)

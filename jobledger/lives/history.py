@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from jobledger.errors import UnknownJob
 from jobledger.lives.lookup import Known, candidates, chosen, known_jobs, others
 from jobledger.lives.point_in_time import NOW, Moment
+from jobledger.program.errors import UnknownJob
 from statemachine.ids import Seq
 from statemachine.log.codec import entry_hash
 from statemachine.log.entry import Entry

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from jobledger.errors import NotPossible, UnknownJob
+from jobledger.program.errors import NotPossible, UnknownJob
 from statemachine.ids import JobUid, Seq
 from statemachine.log.partitions import Merged, Readers
 from statemachine.log.port import ReadableLog

@@ -7,9 +7,9 @@ nobody has written down yet.
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from jobledger.errors import UnknownJob, several
 from jobledger.jobs.views import event_of, in_quarantine, is_gone, is_in, recorded
 from jobledger.lives.lookup import Known
+from jobledger.program.errors import UnknownJob, several
 from k8s_bridge.selectors import Selector
 from statemachine.log.port import ReadableLog
 from statemachine.redact import redacted

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from jobledger.errors import UnknownJob, UnknownReplica
 from jobledger.jobs.attempts import Attempt, attempts
+from jobledger.program.errors import UnknownJob, UnknownReplica
 from jobledger.settings.locations import data_folder
 from statemachine.ids import JobUid
 from statemachine.kinds import meant_by

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from jobledger.client.connection import Answer, Pieces, Server
-from jobledger.errors import NoRight, Unauthenticated
+from jobledger.program.errors import NoRight, Unauthenticated
 from k8s_bridge.kubeconfig.credentials import Credentials
 from k8s_bridge.kubeconfig.files import Context
 from k8s_bridge.kubeconfig.trust import tls

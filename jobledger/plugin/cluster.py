@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from jobledger.client.connection import path_of
-from jobledger.errors import NoRight, NotPossible, UnknownJob, several
 from jobledger.jobs.views import is_in
 from jobledger.plugin.apiserver import ApiServer
 from jobledger.plugin.changes import selected_by, watched
 from jobledger.plugin.groups import GROUP_VERSIONS, KINDS
 from jobledger.plugin.pods import Pods
+from jobledger.program.errors import NoRight, NotPossible, UnknownJob, several
 from statemachine.errors import ConfigError, Expired, JobledgerError, Missing
 from statemachine.redact import redacted
 

@@ -17,9 +17,9 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from jobledger.client.connection import Answer, NoAnswer, Server, path_of
-from jobledger.errors import ServerRefused, Unauthenticated
 from jobledger.lives.answer import Answer as Told
 from jobledger.plugin.apiserver import ApiServer, message_of
+from jobledger.program.errors import ServerRefused, Unauthenticated
 from statemachine.errors import ClusterUnavailable, ConfigError
 
 TOKEN_HEADER: Final = "X-Jobledger-Token"  # noqa: S105 - the name of a header

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from jobledger.client.connection import path_of
-from jobledger.errors import NotPossible, UnknownReplica, nearest
 from jobledger.jobs.views import known_kind, replicas_of, stated_phase
 from jobledger.plugin.apiserver import ApiServer
+from jobledger.program.errors import NotPossible, UnknownReplica, nearest
 from statemachine.errors import Missing, Refused
 
 Manifest = dict[str, Any]

@@ -1,1 +1,1 @@
-"""What every program does: how it looks at its installation, what it writes about itself, how it ends."""
+"""What every program does: how it checks its installation, what can go wrong for its users, how it ends."""

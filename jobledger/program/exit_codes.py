@@ -37,7 +37,7 @@ _BY_CODE: Final = {
 
 def exit_code(error: Exception) -> int:
     """What a command ends with because of `error`."""
-    from jobledger.errors import (
+    from jobledger.program.errors import (
         JobExists,
         NoServer,
         ServerRefused,
@@ -80,7 +80,7 @@ def _as_written(sentence: str) -> str:
 
 def tell(error: Exception, spoken: Spoken = _as_written) -> None:
     """The sentence of `error` on standard error; every problem of a manifest on a line of its own."""
-    from jobledger.errors import ServerRefused
+    from jobledger.program.errors import ServerRefused
 
     if isinstance(error, ServerRefused) and error.problems:
         lines = [_problem(problem) for problem in error.problems]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from jobledger.errors import CursorRefused
+from jobledger.program.errors import CursorRefused
 from statemachine.errors import ConfigError
 from statemachine.ids import Position
 

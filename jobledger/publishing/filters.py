@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
-from jobledger.errors import nearest
+from jobledger.program.errors import nearest
 from jobledger.settings.values import duration
 from k8s_bridge.selectors import Selector
 from projectors.contract.catalogue import CATALOGUE, short_name

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple, Self
 
-from jobledger.errors import CursorRefused, nearest
+from jobledger.program.errors import CursorRefused, nearest
 from jobledger.publishing.cursors import LogPlace, checked, cursor_in, short_id, unusable
 from jobledger.publishing.source import Source
 from jobledger.settings.model import Settings

@@ -11,7 +11,6 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from jobledger.errors import NotPossible, UnknownJob, several
 from jobledger.jobs.attempts import Attempt, attempts, chosen, pod_of
 from jobledger.jobs.changes import paused, scaled, still_there
 from jobledger.jobs.intake import Intake
@@ -21,6 +20,7 @@ from jobledger.lives.history import History
 from jobledger.lives.history import history as life_of
 from jobledger.lives.lookup import SHORTEST_UID, Known, known_to
 from jobledger.manifests import Manifest as Written
+from jobledger.program.errors import NotPossible, UnknownJob, several
 from jobledger.service.feed import Feed
 from jobledger.service.health import Health
 from jobledger.wiring import Controller

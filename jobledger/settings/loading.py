@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from jobledger.errors import nearest
+from jobledger.program.errors import nearest
 from jobledger.settings.model import Settings, with_kinds
 from jobledger.settings.values import default_store
 from statemachine.docstrings import field_docs

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
 
-from jobledger.errors import nearest
+from jobledger.program.errors import nearest
 from jobledger.settings.values import Span
 from k8s_bridge.selectors import Selector
 from projectors.contract.catalogue import CATALOGUE, short_name

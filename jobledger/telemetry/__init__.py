@@ -1,4 +1,4 @@
-"""What operators see: Prometheus metrics of a controller, and traces of its work.
+"""What operators see: Prometheus metrics of a controller, traces of its work, and its log (`log_lines`).
 
 `catalog` names every metric. `tally` counts what happened to jobs, from the log alone; `live` counts what only this
 process knows; `collect` turns both, and what lives in the controller at the moment, into families; `page` is the

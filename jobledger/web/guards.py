@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from jobledger.errors import Unauthenticated
+from jobledger.program.errors import Unauthenticated
 from jobledger.web.problems import Refusal, problem, problem_of
 from jobledger.web.reviews import Reviews
 from jobledger.web.rights import Anyone, Caller

@@ -10,7 +10,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from jobledger.errors import (
+from jobledger.jobs.intake import Inadmissible
+from jobledger.program.errors import (
     CursorRefused,
     JobExists,
     NoRight,
@@ -21,7 +22,6 @@ from jobledger.errors import (
     UnknownPhase,
     UnknownReplica,
 )
-from jobledger.jobs.intake import Inadmissible
 from jobledger.web.responses import Answer
 from statemachine.errors import (
     ClusterUnavailable,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from jobledger.errors import Unauthenticated
+from jobledger.program.errors import Unauthenticated
 from jobledger.web.cache import Cache
 from jobledger.web.rights import Right
 from statemachine.errors import ClusterUnavailable, Missing, Refused

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from fastapi import Request
 
-from jobledger.errors import NoRight, lacking
+from jobledger.program.errors import NoRight, lacking
 from statemachine.errors import InvariantBroken
 from statemachine.kind import Names
 from statemachine.kinds import SERVED, meant_by, names_of

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Send
 
-from jobledger.errors import NoRight, Unauthenticated
+from jobledger.program.errors import NoRight, Unauthenticated
 from jobledger.web.problems import answer_to
 from jobledger.web.responses import line_of
 from jobledger.web.rights import Still

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final
 
-from jobledger.errors import nearest
+from jobledger.program.errors import nearest
 from statemachine.errors import ConfigError
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobledger.client import events
-from jobledger.errors import NoServer, ServerRefused
+from jobledger.program.errors import NoServer, ServerRefused
 from jobledger.settings.locations import socket_path
 from tests.integration.cli_words import SECONDS, Place, script, wait_until
 

@@ -53,7 +53,7 @@ def test_it_ends_with_the_version_of_what_it_has_installed(built: tuple[Path, st
             "python",
             [
                 "-c",
-                "import jobledger.controller_process, jobledger.telemetry.spans, k8s_bridge.apiserver.cluster",
+                "import jobledger.cli.cluster.process, jobledger.telemetry.spans, k8s_bridge.apiserver.cluster",
             ],
             0,
         ),

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from jobledger.errors import NotPossible, UnknownJob
 from jobledger.lives.history import History, find
 from jobledger.lives.rendering import Form, why_answer
+from jobledger.program.errors import NotPossible, UnknownJob
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.partitions import Merged, Partitions
 from statemachine.log.port import EntryDraft, Record

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from jobledger.errors import UnknownReplica
 from jobledger.jobs.attempts import Attempt, chosen
+from jobledger.program.errors import UnknownReplica
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Verb
 from statemachine.ids import PodUid, ReplicaName

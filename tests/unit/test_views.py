@@ -8,10 +8,10 @@ import pytest
 from jobledger.cli.common import Output
 from jobledger.cli.server.describe import show
 from jobledger.cli.server.get import table
-from jobledger.errors import NotPossible
 from jobledger.jobs.changes import queue_note, wished
 from jobledger.jobs.views import phase_of, replicas_of, running_of
 from jobledger.plugin.cluster import Cluster
+from jobledger.program.errors import NotPossible
 from projectors.history.facts import error, has_error
 from statemachine.ids import JobUid
 from statemachine.state import JobState, QueueState

@@ -81,8 +81,8 @@ def _plan(settings: "Settings") -> "Plan":
 
 
 async def _control(plan: "Plan", settings: "Settings", host: str, port: int) -> int:
+    from jobledger.cli.cluster.process import ControllerProcess
     from jobledger.console import Options
-    from jobledger.controller_process import ControllerProcess
     from jobledger.program.signals import listening
     from jobledger.publishing.naming import named_by
     from jobledger.web.server import tcp_socket

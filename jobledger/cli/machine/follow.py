@@ -7,8 +7,8 @@ from typing import Final
 
 from jobledger.cli.common import plural
 from jobledger.cli.machine.screen import Screen, Shown, Tail, elapsed
-from jobledger.errors import UnknownReplica
 from jobledger.jobs.attempts import Attempt, pod_of
+from jobledger.program.errors import UnknownReplica
 from jobledger.service.app import App
 from statemachine.budget import budget
 from statemachine.errors import ClusterError

@@ -11,8 +11,8 @@ from jobledger.cli import common
 from jobledger.cli.machine.follow import Follower, story, where_to_look
 from jobledger.cli.machine.screen import PlainScreen, Screen, screen
 from jobledger.cli.suggestions import repeating
-from jobledger.errors import NotPossible
 from jobledger.manifests import Manifest
+from jobledger.program.errors import NotPossible
 from jobledger.program.exit_codes import FAILED, OK
 from jobledger.program.signals import Asked
 from jobledger.service.app import App

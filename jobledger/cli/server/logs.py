@@ -38,7 +38,7 @@ def logs(
     """Print what a replica wrote. Without a server the last job of that name is looked up in the store."""
     import asyncio
 
-    from jobledger.errors import NoServer
+    from jobledger.program.errors import NoServer
 
     wanted = LogChoice(name, kind, replica, container, everybody=everybody, previous=previous)
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
@@ -149,9 +149,9 @@ def _named(replica: str, line: bytes) -> bytes:
 
 
 async def _from_files(settings: "Settings", wanted: LogChoice) -> None:
-    from jobledger.errors import NotPossible
     from jobledger.jobs.attempts import chosen
     from jobledger.lives.store import reading
+    from jobledger.program.errors import NotPossible
 
     async with reading(settings.store) as ledger:
         state = ledger.newest(settings.namespace, wanted.name, wanted.kind)

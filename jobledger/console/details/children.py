@@ -13,7 +13,7 @@ from typing import Any, Final
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.replicas import Row, described, table
 from jobledger.console.details.subject import Subject
-from jobledger.errors import NoRight
+from jobledger.program.errors import NoRight
 from jobledger.service.app import App
 from jobledger.web.rights import Caller, Right, demand
 from k8s_bridge.port import Manifest, Ref

@@ -8,8 +8,8 @@ from typing import Final, TypedDict
 from jobledger.console.details.subject import Subject
 from jobledger.console.logs import follow, window
 from jobledger.console.logs.sources import Bytes, Seekable, heard
-from jobledger.errors import NotPossible, UnknownReplica
 from jobledger.jobs.attempts import Attempt, chosen
+from jobledger.program.errors import NotPossible, UnknownReplica
 from k8s_bridge.port import Cluster, LogPart, SeekableLogs, TailedLogs
 from statemachine.kinds import kind_of
 

@@ -13,7 +13,7 @@ from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.logs import window
 from jobledger.console.logs.window import Matches, Window
-from jobledger.errors import NotPossible, UnknownReplica
+from jobledger.program.errors import NotPossible, UnknownReplica
 from jobledger.web.rights import Caller, Right, caller_of, demand, still_may
 from jobledger.web.streams import begun, log_response
 from statemachine.errors import ClusterError, Missing

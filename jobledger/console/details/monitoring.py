@@ -23,7 +23,7 @@ from jobledger.console.monitoring.panels import By, Measured, Monitor, Shown, li
 from jobledger.console.monitoring.queries import RANGES, Panel, Span, span
 from jobledger.console.monitoring.source import Source
 from jobledger.console.words import Language, language_of, say
-from jobledger.errors import NoRight
+from jobledger.program.errors import NoRight
 from jobledger.web.rights import Caller, Right, caller_of, demand
 from projectors.history.facts import resources
 

@@ -37,7 +37,7 @@ from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.details.why import why
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.words import language_of
-from jobledger.errors import UnknownReplica
+from jobledger.program.errors import UnknownReplica
 from jobledger.web.responses import yaml_answer, yaml_of
 from jobledger.web.rights import Caller, caller_of
 from k8s_bridge.port import Ref

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 
-from jobledger.errors import UnknownJob
 from jobledger.jobs.views import manifest_of
 from jobledger.lives.lookup import Known
+from jobledger.program.errors import UnknownJob
 from jobledger.service.app import App
 from jobledger.web.rights import Caller, caller_of, may_list, permitted
 from projectors.history import EntryRow, JobRow

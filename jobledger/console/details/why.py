@@ -9,7 +9,7 @@ from jobledger.console.details.lives import KeptLife
 from jobledger.console.details.log_target import Choice, chosen_log
 from jobledger.console.details.subject import Subject
 from jobledger.console.logs import window
-from jobledger.errors import NotPossible, UnknownReplica
+from jobledger.program.errors import NotPossible, UnknownReplica
 from jobledger.service.app import App
 from jobledger.web.rights import Caller, Right
 from k8s_bridge.port import Cluster, Ref

@@ -287,7 +287,7 @@ def test_two_bridges_at_once_are_harmless(
 def test_sigterm_in_full_swing_ends_in_order_and_nothing_is_lost(
     cluster: Cluster, tmp_path: Path, store: Path, namespace: str, jobs: Jobs
 ) -> None:
-    """That it takes less than ten seconds is measured on simulated time: `tests/unit/test_controller_process.py`."""
+    """That it takes less than ten seconds is measured on simulated time: `tests/unit/cli/test_process.py`."""
     options = ("--leader-elect", "--lease-namespace", namespace)
     with Process(cluster, tmp_path / "controller", store, namespace, *options) as controller:
         controller.becomes("ok")

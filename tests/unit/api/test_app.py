@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from jobledger.errors import JobExists, NotPossible, UnknownJob, UnknownReplica
 from jobledger.jobs.intake import Inadmissible
 from jobledger.jobs.views import manifest_of, phase_of
+from jobledger.program.errors import JobExists, NotPossible, UnknownJob, UnknownReplica
 from jobledger.wiring.options import Options
 from jobledger.wiring.roles import Role
 from k8s_bridge.actors import ACTOR

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from jobledger.errors import Unauthenticated
+from jobledger.program.errors import Unauthenticated
 from jobledger.web.cache import Cache
 from jobledger.web.reviews import REFUSAL_SECONDS, RIGHT_SECONDS, TOKEN_SECONDS, Reviews
 from jobledger.web.rights import Right

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from jobledger.errors import NoRight, Unauthenticated
+from jobledger.program.errors import NoRight, Unauthenticated
 from jobledger.web.rights import Right, Still, still_may
 from jobledger.web.streams import PATIENCE, RECHECK, Closing, log_response, watch_response
 from statemachine.errors import ClusterUnavailable

@@ -5,8 +5,15 @@ from collections.abc import Callable
 
 import pytest
 
-from jobledger.errors import JobExists, NoServer, NotPossible, ServerRefused, UnknownJob, UnknownReplica
 from jobledger.program import exit_codes as ending
+from jobledger.program.errors import (
+    JobExists,
+    NoServer,
+    NotPossible,
+    ServerRefused,
+    UnknownJob,
+    UnknownReplica,
+)
 from jobledger.program.exit_codes import ended_with
 from statemachine import errors as e
 

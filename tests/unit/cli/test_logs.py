@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobledger.program.log_lines import configure
 from jobledger.settings.sections import LogSettings
+from jobledger.telemetry.log_lines import configure
 
 
 @pytest.fixture(autouse=True)

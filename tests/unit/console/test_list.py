@@ -10,7 +10,7 @@ from starlette.datastructures import QueryParams
 from jobledger.console.frame import Options
 from jobledger.console.listing import listable
 from jobledger.console.queries import COLUMNS, Query, columns
-from jobledger.errors import NoRight
+from jobledger.program.errors import NoRight
 from jobledger.web.reviews import Reviews
 from k8s_bridge.port import Ref
 from statemachine.kinds import KNOWN, SERVED

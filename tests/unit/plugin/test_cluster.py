@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from jobledger.errors import NoRight, NotPossible, Unauthenticated, UnknownJob
 from jobledger.plugin import groups
 from jobledger.plugin.cluster import Cluster
 from jobledger.plugin.groups import GROUP_VERSIONS
+from jobledger.program.errors import NoRight, NotPossible, Unauthenticated, UnknownJob
 from k8s_bridge import observe
 from k8s_bridge.actors import ACTOR
 from statemachine.errors import ClusterUnavailable, ConfigError, Conflict

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from jobledger.errors import NotPossible
 from jobledger.jobs.views import replicas_of
 from jobledger.plugin.cluster import Cluster, KindPath
+from jobledger.program.errors import NotPossible
 from k8s_bridge.json_data import merged
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS, SERVED, kind_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobledger.errors import NotPossible, UnknownReplica
+from jobledger.program.errors import NotPossible, UnknownReplica
 from tests.unit.plugin.words import JOBS, Asked, Reply, cluster, job, listed, status
 
 PODS = "/api/v1/namespaces/team/pods"

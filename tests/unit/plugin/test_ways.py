@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from jobledger.errors import ServerRefused, Unauthenticated
 from jobledger.lives.answer import Answer
 from jobledger.plugin import spoken
 from jobledger.plugin.asking import Asking
 from jobledger.plugin.options import Controller, Via
+from jobledger.program.errors import ServerRefused, Unauthenticated
 from statemachine.errors import ClusterUnavailable, ConfigError
 from tests.unit.plugin.words import Asked, Fake, Reply, server, status
 

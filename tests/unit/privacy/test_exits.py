@@ -21,8 +21,8 @@ from fastapi.routing import APIRoute
 import jobledger.cli
 from jobledger.api import create
 from jobledger.cli import GROUPS, run_command
-from jobledger.program.log_lines import configure
 from jobledger.settings.sections import LogSettings
+from jobledger.telemetry.log_lines import configure
 from jobledger.web.streams import Closing
 from k8s_bridge.apiserver.api import failure
 from k8s_bridge.observe import observe

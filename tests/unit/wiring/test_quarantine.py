@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.errors import NotPossible
+from jobledger.program.errors import NotPossible
 from jobledger.service.app import App
 from jobledger.wiring import running
 from k8s_bridge.admission import admit

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from jobledger import controller_process
-from jobledger.controller_process import ControllerProcess
+from jobledger.cli.cluster import process
+from jobledger.cli.cluster.process import ControllerProcess
 from jobledger.wiring.bridge_role import Turn
 from jobledger.wiring.cluster import Opened, Plan
 from jobledger.wiring.ledger import Kafka
@@ -66,8 +66,8 @@ def test_an_end_in_full_swing_takes_less_than_ten_seconds_whatever_hangs(
         async def leasing(_: Plan) -> AsyncIterator[Lease]:
             yield Lease(cast(Api, line), "demo", identity="me")
 
-        monkeypatch.setattr(controller_process, "opened", opened)
-        monkeypatch.setattr(controller_process, "leasing", leasing)
+        monkeypatch.setattr(process, "opened", opened)
+        monkeypatch.setattr(process, "leasing", leasing)
         asked = asyncio.Event()
         running = asyncio.create_task(ControllerProcess(PLAN).run([], asked.wait()))
         for number in range(10):
@@ -114,7 +114,7 @@ async def ended(
         finally:
             await log.close()
 
-    monkeypatch.setattr(controller_process, "opened", opened)
+    monkeypatch.setattr(process, "opened", opened)
     asked = asyncio.Event()
     running = asyncio.create_task(
         ControllerProcess(replace(PLAN, log=KAFKA, leader_elect=False)).run([], asked.wait())
