@@ -2,15 +2,13 @@
 
 import re
 import signal
-import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from shutil import disk_usage
 
 import pytest
 
 from tests.integration.cli_words import SECONDS, Place, is_alive, script, wait_until
+from tests.support.small_disks import fill, free, small_disk
 
 pytestmark = pytest.mark.integration
 
@@ -27,16 +25,8 @@ while not os.path.exists("stop"):
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A small one; skips where none can be mounted."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
-    mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"no disk can be mounted here: {mounted.stderr.strip()}")
-    try:
+    with small_disk(tmp_path / "disk") as place:
         yield place
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 class Crowded(Place):
@@ -47,14 +37,10 @@ class Crowded(Place):
         return self.folder / "disk" / "ledger.db"
 
     def fill(self) -> None:
-        """There is no room for anything."""
-        with (self.store.parent / "ballast").open("wb", buffering=0) as file, suppress(OSError):
-            while True:
-                file.write(bytes(4096))
-        assert disk_usage(self.store.parent).free == 0
+        fill(self.store.parent)
 
     def free(self) -> None:
-        (self.store.parent / "ballast").unlink()
+        free(self.store.parent)
 
 
 @pytest.fixture

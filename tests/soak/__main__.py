@@ -21,7 +21,7 @@ from rich.console import Console
 from tests.gate.changed import ROOT
 from tests.gate.flaky import OUT
 from tests.gate.report import Outcome, Run
-from tests.soak.parts import PARTS, Part
+from tests.soak.parts import PARTS, Part, named
 from tests.soak.rounds import Round, Rounds, begin, forget, keep, table
 
 _LONG: Final = 20.0
@@ -125,15 +125,15 @@ def _folder(hours: float, names: Sequence[str]) -> Path:
 
 def main() -> int:
     """1 if anything was discovered, 130 if it was stopped."""
-    names = {part.name: part for part in PARTS}
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--hours", type=float, default=0.0, help="how long at least; 0: every part once")
     parser.add_argument("--anew", action="store_true", help="do not go on with one that was stopped")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(names))
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(part.name for part in PARTS))
     asked = parser.parse_args()
-    if unknown := [name for name in asked.parts if name not in names]:
-        parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(names)}")
-    parts = [names[name] for name in asked.parts] or PARTS
+    if unknown := [name for name in asked.parts if not named(name)]:
+        names = ", ".join(part.name for part in PARTS)
+        parser.error(f"there is no part {', '.join(unknown)}; there are {names}")
+    parts = [part for name in asked.parts for part in named(name)] or PARTS
     folder, code = _folder(asked.hours, asked.parts), 0
     if asked.anew:
         forget(folder)

@@ -1,11 +1,15 @@
 """The parts of a soak: a command, and the environment that makes it larger than in the gate."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 _FRESH: Final = {"JOBLEDGER_FRESH_SEEDS": "1", "JOBLEDGER_REQUIRE_ALL": "1"}
+
+
+_MANY: Final = "tests/unit/contract/test_many_lives.py"
+_HOOKS: Final = "tests/unit/sinks/test_webhook.py"
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,11 @@ class Part:
 
 def _pytest(*arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-ra", "--timeout=0", *arguments)
+
+
+def _events(row: str, what: str, *tests: str) -> Part:
+    """A row of the acceptance tests of public events at full size: tests of the gate that are small there."""
+    return Part(f"events-{row}", what, _pytest(*tests), {**_FRESH, "JOBLEDGER_FULL_SIZE": "1"})
 
 
 def _sized(prefix: str, **sizes: int) -> dict[str, str]:
@@ -79,6 +88,43 @@ PARTS: Final = (
         _pytest("-s", "tests/soak/kueue.py"),
         _FRESH,
     ),
+    _events(
+        "e2",
+        "public events of 10,000 random jobs: valid, and read alike by the official SDK in every form",
+        f"{_MANY}::test_events_of_random_lives_are_valid_and_the_official_sdk_reads_them_alike_everywhere",
+    ),
+    _events(
+        "e3",
+        "the same bytes after 1,000 restarts, in other processes, by other versions of Python",
+        f"{_MANY}::test_a_publisher_that_is_restarted_anywhere_makes_the_same_bytes",
+        f"{_MANY}::test_every_process_makes_the_same_bytes_of_a_log_whatever_python_it_runs_on",
+    ),
+    _events(
+        "e10",
+        "50 listeners over HTTP that are cut off 20 times, a server that is killed 5 times",
+        "tests/integration/test_events_listeners.py",
+    ),
+    _events(
+        "e12",
+        "10,500 events to a web hook whose receiver is hostile",
+        f"{_HOOKS}::test_a_hostile_receiver_loses_nothing_silently_and_can_verify_everything",
+    ),
+    _events(
+        "e13",
+        "a receiver that is away for three days, 3,000 jobs",
+        f"{_HOOKS}::test_a_receiver_that_is_away_for_three_days_gets_everything_and_memory_stays",
+    ),
+    _events(
+        "e14",
+        "files of public events: 500 crashes at any byte, 500 kills in a write, rotation, a full disk",
+        "tests/unit/projectors/test_file_sink.py",
+        "tests/integration/test_files_of_events.py",
+    ),
+    _events(
+        "e15",
+        "lineage of 2,000 random jobs and of all recorded ones",
+        "tests/unit/lineage/test_runs.py",
+    ),
     Part(
         "compare",
         "processor time of fold, decide and loop against the commit before",
@@ -92,3 +138,8 @@ PARTS: Final = (
         times_tests=True,
     ),
 )
+
+
+def named(name: str) -> Sequence[Part]:
+    """The part of that name, or all whose names begin so: `events` are all `events-…`."""
+    return [part for part in PARTS if part.name == name or part.name.startswith(f"{name}-")]

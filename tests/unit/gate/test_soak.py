@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.gate.changed import ROOT
 from tests.gate.report import Outcome
 from tests.soak.__main__ import soak, unmarked
-from tests.soak.parts import PARTS, Part
+from tests.soak.parts import PARTS, Part, named
 from tests.soak.rounds import Round, Rounds, begin, forget, keep, table
 
 
@@ -51,6 +52,20 @@ def test_a_long_test_has_to_say_that_it_is_slow() -> None:
 
 def test_the_parts_of_a_soak_have_names_of_their_own() -> None:
     assert len({part.name for part in PARTS}) == len(PARTS)
+
+
+def test_parts_are_named_by_their_names_or_by_what_several_begin_with() -> None:
+    assert [part.name for part in named("memory")] == ["memory"]
+    assert all(part.name.startswith("events-") for part in named("events"))
+    assert len(named("events")) > 5
+    assert not named("event")
+
+
+def test_the_tests_that_a_part_names_are_there() -> None:
+    words = [word for part in PARTS for word in part.command if word.startswith("tests/")]
+    for path, _, function in (word.partition("::") for word in words):
+        assert (ROOT / path).exists()
+        assert not function or f"def {function}(" in (ROOT / path).read_text(encoding="utf-8")
 
 
 STOP = "import os, signal, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(60)"

@@ -16,8 +16,11 @@ from statemachine.kinds import KINDS
 from statemachine.log.codec import decode_state, encode_state
 from statemachine.log.port import Record
 from tests.contract.lives import PUBLICATION, lives
+from tests.support import random_lives
 from tests.support.openlineage import differences
+from tests.support.repetition import sized
 from tests.support.scenario import Story, workers
+from tests.support.seeds import chance
 from tests.unit.lineage.made import Told, facet, of_life, of_story, states
 
 ENDS = {"COMPLETE", "FAIL", "ABORT"}
@@ -27,7 +30,7 @@ TOP = "0195e0f1-0000-7cc7-8a4e-0a1b2c3d4e5f"
 
 @cache
 def told() -> Sequence[Told]:
-    return [of_life(life) for life in lives()]
+    return [of_life(life) for life in (*lives(), *random_lives.lives(sized(50, 2_000), chance(15)))]
 
 
 def all_runs() -> Sequence[list[dict[str, Any]]]:

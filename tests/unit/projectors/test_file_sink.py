@@ -2,7 +2,6 @@
 
 import errno
 import os
-import random
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,9 @@ from statemachine.log.partitions import Partitions
 from statemachine.log.port import EntryDraft
 from tests.contract.lives import PUBLICATION
 from tests.support.memory_log import MemoryLog
+from tests.support.repetition import sized
 from tests.support.scenario import Story, workers
+from tests.support.seeds import chance
 from tests.unit.contract.made import of_story
 
 UIDS = ("a-1", "b-2", "a-3", "b-4")
@@ -98,13 +99,14 @@ async def test_after_a_crash_at_any_byte_the_rest_is_appended(tmp_path: Path) ->
     done = tmp_path / "done"
     await fed(partitions, sink_of(done, limit=2**30))
     text = (done / "events-1.jsonl").read_bytes()
-    chance = random.Random(20)
-    places = [0, 1, len(text) - 1, len(text), *(chance.randrange(len(text)) for _ in range(40))]
+    random = chance(20)
+    drawn = (random.randrange(len(text)) for _ in range(sized(40, 500)))
+    places = [0, 1, len(text) - 1, len(text), *drawn]
     for place in places:
         folder = tmp_path / "crashed"
         folder.mkdir()
         (folder / "events-1.jsonl").write_bytes(text[:place])
-        await fed(partitions, sink_of(folder, limit=chance.choice((SMALL, 2**30))))
+        await fed(partitions, sink_of(folder, limit=random.choice((SMALL, 2**30))))
         assert b"".join(lines(folder)) == text, place
         shutil.rmtree(folder)
 

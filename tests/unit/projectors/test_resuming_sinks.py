@@ -15,32 +15,14 @@ from projectors.sinks.resuming import PublicTail, beginning
 from statemachine.errors import ConfigError, LogUnavailable
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.port import EntryDraft, Record
-from statemachine.log.reader import Reader
 from tests.contract.lives import PUBLICATION
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import Story, workers
 from tests.support.seeds import chance
+from tests.support.unindexed_log import Unindexed, records, saved
 
 Published = Sequence[tuple[Position, bytes]]
 AnyLog = TypeVar("AnyLog", bound=MemoryLog)
-
-
-class Unindexed(MemoryLog):
-    """A log that finds no single jobs, as one in Kafka; `scans` counts reads from its beginning."""
-
-    scans = 0
-
-    @property
-    def finds_jobs(self) -> bool:
-        """See ReadableLog."""
-        return False
-
-    def scan(
-        self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
-    ) -> AsyncIterator[Sequence[Record]]:
-        """See ReadableLog."""
-        self.scans += after == 0
-        return super().scan(after, job=job, after_seq=after_seq)
 
 
 def stories() -> list[Story]:
@@ -70,10 +52,6 @@ async def expected(log: MemoryLog) -> Published:
     ]
 
 
-async def records(log: MemoryLog) -> Sequence[Record]:
-    return [record async for batch in log.scan() for record in batch]
-
-
 async def published(tail: PublicTail) -> Published:
     return [
         (entry.position, structured(event))
@@ -81,15 +59,6 @@ async def published(tail: PublicTail) -> Published:
         if entry is not None
         for event in entry.events
     ]
-
-
-async def saved(log: MemoryLog, upto: Position) -> None:
-    """Snapshots of all jobs as they are at a position, as an engine saves them."""
-    reader = Reader(keeps=0)
-    for record in await records(log):
-        if record.position <= upto:
-            reader.accept(record)
-    await log.save_snapshots(upto, reader.unsaved())
 
 
 async def test_every_position_of_a_log_with_an_index_gives_the_rest_of_the_bytes() -> None:
