@@ -34,7 +34,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo check contract test test-all sim fire chaos soak flaky museum mutants count house bench format lint types imports generated generate docs crds \
-        run lock clean bench-cluster bench-kafka cluster-tools kueue-tools cluster cluster-stop kafka-tools
+        run lock clean bench-cluster bench-kafka cluster-tools kueue-tools cluster cluster-stop kafka-tools tensorflow-tools
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -161,6 +161,11 @@ cluster-stop: ## stop it and forget what it held
 
 kafka-tools: ## fetch the Kafka that tests use, with Java and Maven: half a minute, once a machine
 	@tests/harness/kafka install
+
+# ---- TensorFlow on this machine ----------------------------------------------------------------------------------
+
+tensorflow-tools: ## fetch the TensorFlow that a test trains with: a minute or two and 1.5 GB, once a machine
+	@tests/harness/tensorflow install
 
 # ---- code --------------------------------------------------------------------------------------------------------
 
