@@ -13,7 +13,7 @@ from statemachine.errors import Problem
 from statemachine.events import Event
 from statemachine.ids import JobUid, ReplicaName
 from statemachine.observations import Observation, Recorded
-from statemachine.owned import Child, Manifest, Owned
+from statemachine.owned import Child, Inquiry, Manifest, Owned
 from statemachine.programs import Program
 from statemachine.rulebook import Notice, Rule
 from statemachine.schema.fields import SpecPart
@@ -188,6 +188,10 @@ class Kind(Protocol):
     @property
     def expires(self) -> bool:
         """Its job objects may be deleted some time after their end (`JobExpired`)."""
+
+    @property
+    def inquiries(self) -> tuple[Inquiry, ...]:
+        """What servers of its jobs are asked."""
 
     @property
     def needs_cluster(self) -> str:

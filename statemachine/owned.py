@@ -67,6 +67,22 @@ def owner_reference(job: JobState) -> dict[str, Any]:
     }
 
 
+class Inquiry(NamedTuple):
+    """What a server of the job's own is asked over HTTP, again and again, where Services have names in DNS.
+
+    It is asked at `path` on `port` of the Service that `service` names, while `is_due`. `read` makes of the answer,
+    which is any JSON, the uid of what it tells of; empty: it tells of nothing yet. The uid is observed as that of a
+    child of this `kind` with the Service's name. The answer decides nothing.
+    """
+
+    kind: str
+    port: int
+    path: str
+    service: Callable[[JobState], str]
+    is_due: Callable[[JobState], bool]
+    read: Callable[[object], str]
+
+
 class Owned(NamedTuple):
     """Objects that jobs of a kind may own beside pods and Services: what API servers call them.
 

@@ -18,6 +18,7 @@ from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
 from jobledger.wiring.options import Options
 from jobledger.wiring.roles import Role, Roles, roles_of
 from jobledger.wiring.sinks import Sinks, checked, sinks_of
+from projectors.asking import ask
 from statemachine.errors import ConfigError
 from statemachine.ids import is_dns_label
 
@@ -191,6 +192,7 @@ def _controller(
             evidence=plan.evidence,
             env_values=plan.env_values(),
             silence=plan.silence,
+            ask=ask,
         ),
         instruments=instruments,
         turn=turn,

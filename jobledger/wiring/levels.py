@@ -7,6 +7,7 @@ from typing import Any, Final
 from jobledger.telemetry.instruments import Instruments
 from jobledger.wiring.options import Options
 from k8s_bridge.port import Cluster
+from projectors.asking import Asking
 from projectors.base import Projector, States
 from projectors.children import Children
 from projectors.confirming import Confirming
@@ -71,6 +72,10 @@ class Levels:
             (self._status, self.statuses),
             (expiry, self.expiries),
         )
+        if options.ask is not None:
+            asking = Asking(states, observe, clock, options.ask)
+            visit = instruments.visit(asking.name, _of(mine, asking))
+            self._all += ((asking, WorkQueue(asking.name, visit, options.workers, options.jitter)),)
         self._listed = asyncio.Event()
 
     @property

@@ -6,7 +6,7 @@ from statemachine.kinds.beamjob.roles import LAYOUT, NAMES, plan, pod_name
 from statemachine.kinds.beamjob.rules import RULES
 from statemachine.kinds.beamjob.spec import BeamSpec
 from statemachine.kinds.beamjob.status import SERVED, status
-from statemachine.kinds.beamjob.submit import OWNED
+from statemachine.kinds.beamjob.submit import INQUIRY, OWNED
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.t9k.kind import debugging, t9k_placement
 from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, is_retryable
@@ -54,5 +54,6 @@ KIND = ModelKind(
     debugging=debugging,
     look=_form,
     manual=Manual(("value",), ENV, ENV_SAYS),
+    inquiries=(INQUIRY,),
     needs_cluster="a batch Job and Flink's pods want a cluster: run it on one, with `jobledger controller`",
 )

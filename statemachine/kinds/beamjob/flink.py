@@ -1,7 +1,10 @@
 """What a Flink cluster is told, and what the program's runner is told of it. Source: beamjob.md, section 3."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
+
+from statemachine.schema.lookup import items, number, text
 
 RPC: Final = 6123
 BLOB: Final = 6124
@@ -43,3 +46,16 @@ def _runner(job_manager: str, version: str) -> Iterator[str]:
     yield f"--flink_version={minor(version)}"
     yield "--environment_type=EXTERNAL"
     yield f"--environment_config=localhost:{WORKER_POOL}"
+
+
+_ID: Final = re.compile(r"[0-9a-f]{32}")
+
+
+def latest_job(overview: object) -> str:
+    """Flink's id of the job that was started last; empty: there is none. Source: Flink REST API, `/jobs/overview`."""
+    started = [
+        (number(job, "start-time") or 0, id_)
+        for _, job in items(overview, "jobs")
+        if _ID.fullmatch(id_ := text(job, "jid"))
+    ]
+    return max(started, default=(0, ""))[1]

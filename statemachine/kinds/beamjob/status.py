@@ -6,7 +6,7 @@ from typing import Any, Final
 from statemachine.ids import split_replica
 from statemachine.kind import Kind
 from statemachine.kinds.beamjob.roles import JOB_MANAGER, SUBMIT, TASK_MANAGER, flink_name
-from statemachine.kinds.beamjob.submit import phase_of, submit_pods
+from statemachine.kinds.beamjob.submit import flink_id, phase_of, submit_pods
 from statemachine.kinds.common.crd import Served
 from statemachine.kinds.t9k.kind import t9k_served
 from statemachine.kinds.t9k.status import shown_condition, tasks
@@ -33,7 +33,7 @@ def status(kind: Kind, state: JobState) -> Status:
         "phase": word_of(state.phase),
         **{name: rfc3339(at) for name, at in times.items() if at is not None},
         "observedGeneration": state.generation,
-        "jobURL": "",
+        "jobURL": _job_url(state),
         "aggregate": _aggregate(state),
         "flinkClusterStatus": {
             "jobManagerStatus": list(_flink(kind, state, JOB_MANAGER)),
@@ -43,6 +43,12 @@ def status(kind: Kind, state: JobState) -> Status:
         "tasks": list(_tasks(kind, state)),
         "conditions": [_condition(condition) for condition in state.conditions],
     }
+
+
+def _job_url(state: JobState) -> str:
+    """Where pages show the program in Flink's web interface; empty until Flink's id of it is known."""
+    path = f"/t9k/flink-cluster/{flink_name(state.name)}/namespace/{state.namespace}/#/job/"
+    return f"{path}{flink_id(state)}/overview/" if flink_id(state) else ""
 
 
 def _condition(condition: ConditionState) -> dict[str, str]:
@@ -144,10 +150,3 @@ def _served() -> Served:
 
 
 SERVED: Final = _served()
-
-
-def job_url(state: JobState, flink_id: str) -> str:
-    """Where pages show the program, by Flink's id of it."""
-    return (
-        f"/t9k/flink-cluster/{flink_name(state.name)}/namespace/{state.namespace}/#/job/{flink_id}/overview/"
-    )

@@ -8,10 +8,12 @@ from typing import Any, Final
 
 from statemachine.events import ChildChanged, Event
 from statemachine.kind import Kind
-from statemachine.kinds.beamjob.roles import JOB, submit_name
+from statemachine.kinds.beamjob.flink import REST, latest_job
+from statemachine.kinds.beamjob.roles import JOB, job_manager_name, submit_name
 from statemachine.observations import ChildObserved, Observation
-from statemachine.owned import MAKER, POD_PHASE, Owned
+from statemachine.owned import MAKER, POD_PHASE, Inquiry, Owned
 from statemachine.schema.lookup import items, number, text
+from statemachine.spec import CleanUpPolicy
 from statemachine.state import ChildState, JobState, ReplicaPhase
 
 ENDED: Final = "ended"
@@ -19,6 +21,9 @@ ENDED: Final = "ended"
 
 REASON: Final = "reason"
 MESSAGE: Final = "message"
+
+FLINK_JOB: Final = "FlinkJob"
+"""What the program is for Flink: known by the id that Flink gave it."""
 
 _COUNTS: Final = ("active", "succeeded", "failed")
 _LONGEST: Final = 1024
@@ -72,6 +77,25 @@ def runs(state: JobState) -> bool:
     return any(phase_of(pod) is ReplicaPhase.RUNNING for pod in submit_pods(state))
 
 
+def flink_id(state: JobState) -> str:
+    """The id of the program's job in Flink; empty until it is known."""
+    known = state.child(FLINK_JOB, job_manager_name(state.name))
+    return known.uid if known else ""
+
+
+def _is_due(state: JobState) -> bool:
+    """While the program may be submitted, and afterwards if its id is not known yet and the cluster stays."""
+    if state.plan is None or state.deleted or submit_job(state) is None:
+        return False
+    return state.phase.is_active or (not flink_id(state) and state.plan.clean_up is CleanUpPolicy.NONE)
+
+
+INQUIRY: Final = Inquiry(
+    FLINK_JOB, REST, "/jobs/overview", lambda state: job_manager_name(state.name), _is_due, latest_job
+)
+"""Source: Flink REST API."""
+
+
 def reports(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """What is reported of the Job and of its pods becomes known."""
     if not isinstance(observation, ChildObserved) or state.plan is None or state.deleted:
@@ -83,6 +107,11 @@ def reports(_kind: Kind, state: JobState, observation: Observation) -> Iterator[
         news = _of_job(known, observation)
     elif observation.kind == _POD:
         news = _of_pod(state, known, observation)
+    elif (observation.kind, observation.name) == (
+        FLINK_JOB,
+        job_manager_name(state.name),
+    ) and observation.uid:
+        news = _changed(observation, observation.facts)
     else:
         return
     if news is not None and (known is None or (known.uid, known.facts) != (news.uid, news.facts)):

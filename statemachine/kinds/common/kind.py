@@ -21,7 +21,7 @@ from statemachine.kinds.common.update import (
     with_value,
 )
 from statemachine.observations import Recorded
-from statemachine.owned import Child, Manifest, Owned
+from statemachine.owned import Child, Inquiry, Manifest, Owned
 from statemachine.programs import Program
 from statemachine.rulebook import UNKNOWN_FIELD, Draft, Notice, Rule
 from statemachine.schema.fields import SpecPart
@@ -135,6 +135,7 @@ class ModelKind(Generic[S]):
     phase_stated: Callable[[Mapping[str, Any]], str] = no_phase
     count: Callable[[Mapping[str, Any]], tuple[int, int]] = no_count
     needs_cluster: str = ""
+    inquiries: tuple[Inquiry, ...] = ()
 
     @property
     def form(self) -> SpecForm:
