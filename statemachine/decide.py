@@ -3,10 +3,10 @@
 from typing import Final
 
 from statemachine.events import Event
-from statemachine.evolve import fold
 from statemachine.kinds import kind_of
 from statemachine.observations import JobObserved, Observation
 from statemachine.phases import Phase
+from statemachine.rules.asking import in_turn
 from statemachine.state import JobState
 
 POLICY: Final = 7
@@ -25,9 +25,4 @@ def decided(state: JobState, observation: Observation) -> tuple[tuple[Event, ...
         return (), state
     of = observation if isinstance(observation, JobObserved) else state
     kind = kind_of(of.api_version, of.kind)
-    events: list[Event] = []
-    for rule in kind.lifecycle:
-        if said := tuple(rule(kind, state, observation)):
-            state = fold(state, said)
-            events += said
-    return tuple(events), state
+    return in_turn(kind.lifecycle, kind, state, observation)

@@ -125,4 +125,7 @@ class Plan(Wire):
     @property
     def scale(self) -> int:
         """Number of replicas over all types."""
-        return sum(replica_type.scale for replica_type in self.types)
+        number = 0
+        for replica_type in self.types:
+            number += replica_type.scale
+        return number

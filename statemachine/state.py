@@ -303,7 +303,10 @@ class JobState(Struct, omit_defaults=True, frozen=True, gc=False):
 
     def condition(self, type_: str) -> ConditionState | None:
         """The condition of this type, None while it was never set."""
-        return next((condition for condition in self.conditions if condition.type == type_), None)
+        for condition in self.conditions:  # asked all the time: a generator costs as much as the look
+            if condition.type == type_:
+                return condition
+        return None
 
 
 def child_key(kind: str, name: str) -> str:

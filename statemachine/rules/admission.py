@@ -22,6 +22,7 @@ from statemachine.observations import JobGone, JobObserved, Observation, Recorde
 from statemachine.phases import Phase, Trigger
 from statemachine.rulebook import UNKNOWN_FIELD
 from statemachine.rules import words
+from statemachine.rules.asking import answers
 from statemachine.rules.entering import entered
 from statemachine.rules.pause import rescaled
 from statemachine.spec import Plan
@@ -30,6 +31,7 @@ from statemachine.state import JobState
 _BEGINS_HERE: Final = "The ledger of this job begins here; what was before is not known."
 
 
+@answers(JobObserved, JobGone)
 def admission(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """New jobs are admitted or refused, newer generations change the spec or are ignored."""
     match observation:

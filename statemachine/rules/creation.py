@@ -23,10 +23,12 @@ from statemachine.observations import (
     CANNOT_START,
     Observation,
     PodObserved,
+    TimerFired,
     WriteRefused,
 )
-from statemachine.phases import STARTING, Trigger, allows
+from statemachine.phases import ACTIVE, STARTING, Trigger, allows
 from statemachine.rules import causes, words
+from statemachine.rules.asking import answers
 from statemachine.rules.backoff import BACKOFF, pods_before, wait
 from statemachine.rules.driver import is_held_back
 from statemachine.rules.entering import entered
@@ -57,6 +59,7 @@ def retry_delay(refusals: int) -> timedelta:
     return min(LONGEST_RETRY, timedelta(seconds=2 ** min(refusals - 1, 6)))
 
 
+@answers(TimerFired, WriteRefused)
 def refusals(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """A refused write: tried again later, or, while starting and refused for good, the end of the job."""
     if is_due(state, observation, RETRY):
@@ -140,6 +143,7 @@ def _create_refused(state: JobState, observation: WriteRefused) -> Iterator[Even
     yield TimerSet(timer=RETRY, due_at=observation.at + delay)
 
 
+@answers(PodObserved, phases=ACTIVE)
 def start_refusals(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """A pod that the machine will never start ends the job; no restart would help, and none is charged (T6)."""
     refusal = start_refused(kind, state, observation)
@@ -201,6 +205,7 @@ def refused(observation: WriteRefused, count: int) -> ChildRefused:
     )
 
 
+@answers(phases=ACTIVE)
 def acceptance(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Pods are made last, so when each replica's pod has been seen every child was accepted (T4)."""
     if not is_accepted(state):
@@ -241,6 +246,7 @@ def accepted(state: JobState) -> Iterator[Event]:
         yield TimerCleared(timer=RETRY)
 
 
+@answers(phases=ACTIVE)
 def requests(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """A pod is asked for, for every replica that should have one and has none (T1, T11, T15, T18, R12).
 

@@ -15,9 +15,10 @@ from statemachine.events import (
 )
 from statemachine.ids import split_replica
 from statemachine.kind import Kind
-from statemachine.observations import Observation, PodGone, PodObserved
-from statemachine.phases import Trigger, allows
+from statemachine.observations import Observation, PodGone, PodObserved, TimerFired
+from statemachine.phases import ACTIVE, FINAL, Trigger, allows
 from statemachine.rules import causes, words
+from statemachine.rules.asking import answers
 from statemachine.rules.driver import early_end
 from statemachine.rules.entering import entered
 from statemachine.rules.timers import DEADLINE, is_due
@@ -25,6 +26,7 @@ from statemachine.spec import CleanUpPolicy, Plan
 from statemachine.state import JobState, ReplicaPhase, ReplicaState, changed
 
 
+@answers(phases=ACTIVE)
 def outcome(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The primary decides: its success is the job's, so is its failure without a restart (T8, T9)."""
     if not allows(state.phase, Trigger.SUCCESS_MET):
@@ -89,6 +91,7 @@ def _early_end(
     yield from failed(state, observation, "Failed", message, cause)
 
 
+@answers(TimerFired, phases=ACTIVE)
 def deadline(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The job was active for too long (T10)."""
     if is_due(state, observation, DEADLINE) and allows(state.phase, Trigger.DEADLINE_PASSED):
@@ -103,6 +106,7 @@ def _failed(observation: Observation, reason: str, message: str) -> Iterator[Eve
     yield Announced(reason="Failed", message=message, level="Warning")
 
 
+@answers(phases=FINAL)
 def clean_up(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
     """The clean-up policy, once, when the job has ended; pods not made yet are not made any more (R9)."""
     if not state.is_final or state.cleaned or state.plan is None:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from statemachine.events import Announced, Condition, ConditionsChanged, Event
 from statemachine.kind import Kind
 from statemachine.observations import Observation
-from statemachine.phases import Phase, Trigger, allows
+from statemachine.phases import ACTIVE, STARTING, Phase, Trigger, allows
 from statemachine.rules import words
+from statemachine.rules.asking import answers
 from statemachine.rules.entering import entered
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
@@ -29,6 +30,7 @@ def is_up(state: JobState) -> bool:
     return plan.primary in up and len(up) >= plan.min_running
 
 
+@answers(phases=ACTIVE)
 def lost_and_found(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The status of the primary, or of all replicas, is lost (T16), or known again (T17)."""
     if not state.phase.is_active:
@@ -49,9 +51,10 @@ def lost_and_found(kind: Kind, state: JobState, observation: Observation) -> Ite
 
 def _lost(state: JobState) -> ReplicaState | None:
     """The replica by whose lost status the job's is lost: the primary; without one the first, if all are lost."""
-    primary = state.running_plan.primary
-    living = [replica for replica in state.members if replica.lives]
-    deciding = [state.replicas[primary]] if primary else living
+    if primary := state.running_plan.primary:
+        deciding = [state.replicas[primary]]
+    else:
+        deciding = [replica for replica in state.members if replica.lives]
     lost = bool(deciding) and all(replica.phase is ReplicaPhase.UNKNOWN for replica in deciding)
     return deciding[0] if lost else None
 
@@ -62,6 +65,7 @@ def _known_trigger(state: JobState) -> Trigger:
     return Trigger.STATUS_KNOWN_RESUMING if state.resumed else Trigger.STATUS_KNOWN_PENDING
 
 
+@answers(phases=frozenset(STARTING))
 def running(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """All replicas up: Running (T7)."""
     if allows(state.phase, Trigger.REPLICAS_UP) and is_up(state):
@@ -70,6 +74,7 @@ def running(_kind: Kind, state: JobState, observation: Observation) -> Iterator[
         yield Announced(reason="Running", message=words.NORMAL_MESSAGE)
 
 
+@answers(phases=frozenset({Phase.RUNNING}))
 def recovered(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Every restarted replica runs again and none has failed for good: no replica failure any more (T13)."""
     if not allows(state.phase, Trigger.REPLICAS_RECOVERED):

@@ -11,14 +11,16 @@ from statemachine.events import (
 )
 from statemachine.kind import Kind
 from statemachine.observations import Observation
-from statemachine.phases import Phase, Trigger, allows
+from statemachine.phases import ACTIVE, Phase, Trigger, allows
 from statemachine.rules import causes, words
+from statemachine.rules.asking import answers
 from statemachine.rules.entering import entered
 from statemachine.rules.timers import RETRY, UNREADABLE
 from statemachine.spec import Plan
 from statemachine.state import JobState
 
 
+@answers(phases=ACTIVE | {Phase.PAUSED})
 def pause(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The wish to pause is followed whenever it may be; so is its end."""
     if state.plan is None or state.deleted:
@@ -38,6 +40,7 @@ def _pause(state: JobState, observation: Observation) -> Iterator[Event]:
     yield Announced(reason="Paused", message=words.PAUSED_MESSAGE)
 
 
+@answers(phases=frozenset({Phase.PAUSED}))
 def paused(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Paused=True says that no replica runs on: every pod is gone, or its deletion was accepted (R6)."""
     if state.phase is not Phase.PAUSED or state.deleted:

@@ -37,6 +37,7 @@ from statemachine.observations import (
 from statemachine.phases import Phase, Trigger, allows
 from statemachine.replicas import Move, Report, news
 from statemachine.rules import causes, words
+from statemachine.rules.asking import answers
 from statemachine.rules.driver import is_driven, only_serves
 from statemachine.rules.sight import is_later
 from statemachine.state import JobState, ReplicaPhase, ReplicaState, changed
@@ -52,6 +53,7 @@ _PROGRESS: Final = {
 }
 
 
+@answers(PodObserved, PodGone)
 def pods(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Reports of current pods become events; reports of retired pods are dropped."""
     match observation:

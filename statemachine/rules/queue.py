@@ -11,6 +11,7 @@ from typing import Final
 from statemachine.events import Event, Eviction, QueueChanged, Standing
 from statemachine.kind import Kind
 from statemachine.observations import Observation, WorkloadCondition, WorkloadObserved
+from statemachine.rules.asking import answers
 from statemachine.state import JobState, QueueState
 
 _AGAIN: Final = "Previously: "
@@ -25,6 +26,7 @@ _NUMBERS: Final = re.compile(r"\d+\S*")
 """What is missing changes with each job that starts or ends; to say so once is enough."""
 
 
+@answers(WorkloadObserved)
 def queue(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Another standing, reason, quota, or an eviction is news while the job has not ended."""
     if not isinstance(observation, WorkloadObserved) or state.plan is None or state.deleted or state.is_final:

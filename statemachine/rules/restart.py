@@ -14,12 +14,14 @@ from statemachine.events import (
 )
 from statemachine.kind import Budget, Kind
 from statemachine.observations import Observation, PodObserved
-from statemachine.phases import Trigger, allows
+from statemachine.phases import ACTIVE, Trigger, allows
 from statemachine.rules import causes, words
+from statemachine.rules.asking import answers
 from statemachine.spec import RestartPolicy
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 
+@answers(PodObserved, phases=ACTIVE)
 def restart(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Judges the replica that `observation` showed to have ended, once."""
     if not isinstance(observation, PodObserved) or not allows(state.phase, Trigger.RESTART_GRANTED):

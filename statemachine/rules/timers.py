@@ -11,6 +11,8 @@ from typing import Final
 from statemachine.events import Event, ReplicaUnreachable, TimerCleared, TimerSet
 from statemachine.kind import Kind
 from statemachine.observations import Observation, PodObserved, PodPhase, PodUnreadable, TimerFired
+from statemachine.phases import ACTIVE
+from statemachine.rules.asking import answers
 from statemachine.rules.sight import is_later
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
@@ -40,6 +42,7 @@ def is_due(state: JobState, observation: Observation, timer: str) -> bool:
     )
 
 
+@answers(PodObserved, PodUnreadable, TimerFired, phases=ACTIVE)
 def readability(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The primary's status unreadable for a minute is the primary's status lost (T16).
 

@@ -11,7 +11,7 @@ from statemachine.observations import Observation
 from statemachine.owned import Child
 from statemachine.phases import Phase, Trigger, allows, step
 from statemachine.replicas import Move, Pod, Report, Wish, news
-from statemachine.rules import creation, entering, lifecycle, pods
+from statemachine.rules import asking, creation, entering, lifecycle, pods
 from statemachine.state import ConditionState, JobState, ReplicaPhase, ReplicaState, changed
 from tests.museum.exhibit import exhibit, given, swap
 from tests.support import scenario
@@ -120,6 +120,10 @@ def allowed_again(phase: Phase, trigger: Trigger) -> bool:
     return phase.is_final or allows(phase, trigger)
 
 
+def turns_of_all(rules: asking.Rules, _: type[Observation]) -> dict[Phase, tuple[asking.Turn | None, ...]]:
+    return dict.fromkeys(Phase, (*((rule, behind) for behind, rule in enumerate(rules, 1)), None))
+
+
 def runs_again(phase: Phase, trigger: Trigger) -> Phase:
     return Phase.RUNNING if phase.is_final else step(phase, trigger)
 
@@ -127,7 +131,11 @@ def runs_again(phase: Phase, trigger: Trigger) -> Phase:
 @exhibit(
     "armadaproject/armada#1995",
     "Updates that came after a job's end were applied: finished jobs came back as running ones, for ever.",
-    wrong=(swap(lifecycle, "allows", allowed_again), swap(entering, "step", runs_again)),
+    wrong=(
+        swap(asking, "turns", turns_of_all),
+        swap(lifecycle, "allows", allowed_again),
+        swap(entering, "step", runs_again),
+    ),
 )
 def test_armadaproject_armada_1995_an_end_is_not_overwritten() -> None:
     story = Story(workers(2, policy="Never")).submit().at(1).all_pods("Running").at(2)

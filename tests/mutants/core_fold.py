@@ -34,7 +34,6 @@ MUTANTS: Final = (
         "state.phase is Phase.NEW and not isinstance(observation, JobObserved)",
         "False",
     ),
-    _decide("rules-see-the-first-state", "            state = fold(state, said)\n", ""),
     Mutant(
         "evolve-state-before-changed-too",
         "statemachine.evolve",

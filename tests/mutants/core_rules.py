@@ -1,4 +1,4 @@
-"""Mutants of the rules that all kinds share: admission, back-off, causes, creation, ends."""
+"""Mutants of the rules that all kinds share: who is asked, admission, back-off, causes, creation, ends."""
 
 from typing import Final
 
@@ -12,6 +12,14 @@ def _of(rule: str, name: str, old: str, new: str, equivalent: str = "") -> Mutan
 
 
 MUTANTS: Final = (
+    _of(
+        "asking",
+        "nobody-is-asked-who-names-no-observation",
+        "frozenset(observations) or ALL.observations",
+        "frozenset(observations)",
+    ),
+    _of("asking", "rules-see-the-first-state", "            state = fold(state, said)\n", ""),
+    _of("creation", "not-asked-about-refusals", "@answers(TimerFired, WriteRefused)", "@answers(TimerFired)"),
     _of(
         "admission",
         "older-generation-counts",
@@ -162,8 +170,9 @@ MUTANTS: Final = (
     _of(
         "creation",
         "retry-timer-outlives-acceptance",
-        "    if RETRY in state.timers:\n        yield TimerCleared(timer=RETRY)\n\n\ndef requests",
-        "\n\ndef requests",
+        "    if RETRY in state.timers:\n        yield TimerCleared(timer=RETRY)\n\n\n"
+        "@answers(phases=ACTIVE)\ndef requests",
+        "\n\n@answers(phases=ACTIVE)\ndef requests",
     ),
     _of(
         "creation",

@@ -8,9 +8,10 @@ from statemachine.events import Cause, CauseClass, Event
 from statemachine.ids import ReplicaName, replica_name
 from statemachine.kind import Budget, Kind, LifeRule
 from statemachine.observations import Observation, PodObserved, PodPhase
-from statemachine.phases import Trigger, allows
+from statemachine.phases import ACTIVE, Trigger, allows
 from statemachine.rules import causes
 from statemachine.rules.admission import admission
+from statemachine.rules.asking import answers
 from statemachine.rules.backoff import delays
 from statemachine.rules.creation import acceptance, deletions, refusals, requests, start_refusals
 from statemachine.rules.ending import clean_up, closing, failed, succeeded
@@ -57,6 +58,7 @@ def written(rule: Ranks) -> str:
     return "{ " + json.dumps(dict(rule), ensure_ascii=False)[1:-1] + " }"
 
 
+@answers(phases=ACTIVE)
 def outcome(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """A success rule, or else a failure rule, is met by the ends of replicas (T8, T9)."""
     if not allows(state.phase, Trigger.SUCCESS_MET):

@@ -6,7 +6,7 @@ from statemachine.events import Announced, ConditionsChanged, Event
 from statemachine.kind import Kind
 from statemachine.kinds.pytorchjob import words
 from statemachine.kinds.pytorchjob.spec import ELSEWHERE
-from statemachine.observations import JobObserved, Observation
+from statemachine.observations import JobGone, JobObserved, Observation
 from statemachine.phases import Phase, Trigger
 from statemachine.rules.admission import (
     admitted,
@@ -18,12 +18,14 @@ from statemachine.rules.admission import (
     relabelled,
     terminating,
 )
+from statemachine.rules.asking import answers
 from statemachine.rules.entering import entered
 from statemachine.rules.words import true
 from statemachine.schema.lookup import text
 from statemachine.state import JobState
 
 
+@answers(JobObserved, JobGone)
 def admission(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """New jobs are admitted or refused, changes followed. One that another cluster runs is none of ours."""
     if not isinstance(observation, JobObserved) or state.phase is not Phase.NEW:

@@ -21,10 +21,11 @@ from statemachine.kind import Kind
 from statemachine.kinds.pytorchjob import words
 from statemachine.kinds.pytorchjob.conditions import hold
 from statemachine.kinds.pytorchjob.restarts import ended_training
-from statemachine.observations import Observation, PodObserved, WriteRefused
-from statemachine.phases import STARTING, Trigger
+from statemachine.observations import Observation, PodGone, PodObserved, TimerFired, WriteRefused
+from statemachine.phases import ACTIVE, STARTING, Trigger
 from statemachine.rules import creation
 from statemachine.rules import pods as shared
+from statemachine.rules.asking import answers
 from statemachine.rules.entering import entered
 from statemachine.rules.timers import RETRY, is_due
 from statemachine.rules.words import CHILD_REFUSED, false, true
@@ -34,6 +35,7 @@ QUIET: Final = "autoscaler"
 """Timer of jobs that were decided before policy 5: it ran while a refused HorizontalPodAutoscaler was not told of."""
 
 
+@answers(PodObserved, PodGone)
 def pods(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Reports of current pods become events, and events are told in the operator's words."""
     for event in shared.pods(kind, state, observation):
@@ -84,6 +86,7 @@ def _exited(kind: Kind, state: JobState, observation: PodObserved) -> Iterator[E
         yield Announced(reason="ExitedWithCode", message=message)
 
 
+@answers(TimerFired, WriteRefused)
 def refusals(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """A refused write is tried again, later and later; refused for good, it ends a job that does not run yet."""
     for timer in (RETRY, QUIET):
@@ -120,6 +123,7 @@ def refusals(_kind: Kind, state: JobState, observation: Observation) -> Iterator
         yield TimerSet(timer=RETRY, due_at=observation.at + delay)
 
 
+@answers(PodObserved, phases=ACTIVE)
 def start_refusals(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """A pod that the machine will never start ends the job (T6)."""
     refusal = creation.start_refused(kind, state, observation)
@@ -140,6 +144,7 @@ def _told(verb: str, observation: WriteRefused, message: str) -> Event:
     return Announced(reason=f"Failed{verb}{observation.kind}", message=message, level="Warning")
 
 
+@answers(phases=ACTIVE)
 def acceptance(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Pods are made last, so when each replica's pod has been seen every child was accepted."""
     if creation.is_accepted(state):

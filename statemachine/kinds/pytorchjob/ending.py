@@ -23,10 +23,11 @@ from statemachine.kind import Kind
 from statemachine.kinds.pytorchjob import tally, words
 from statemachine.kinds.pytorchjob.conditions import Level, hold
 from statemachine.kinds.pytorchjob.replica_types import KEYS
-from statemachine.observations import Observation, PodObserved, PodPhase
+from statemachine.observations import Observation, PodObserved, PodPhase, TimerFired
 from statemachine.owned import Child
-from statemachine.phases import Phase, Trigger, allows
+from statemachine.phases import ACTIVE, FINAL, Phase, Trigger, allows
 from statemachine.rules import causes
+from statemachine.rules.asking import answers
 from statemachine.rules.entering import entered
 from statemachine.rules.timers import DEADLINE, is_due, later
 from statemachine.spec import CleanUpPolicy, RestartPolicy
@@ -47,6 +48,7 @@ class _Failure(NamedTuple):
     rule: str = "T9"
 
 
+@answers(phases=ACTIVE)
 def outcome(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The Master decides, without one all Workers; a pod that is not made again fails the job."""
     if state.deleted or not allows(state.phase, Trigger.SUCCESS_MET):
@@ -108,6 +110,7 @@ def _past_limit(state: JobState) -> _Failure:
     return _Failure(words.past_limit(state), "Normal", PAST_LIMIT)
 
 
+@answers(TimerFired, phases=ACTIVE)
 def deadline(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The job was active for too long."""
     if is_due(state, observation, DEADLINE) and allows(state.phase, Trigger.DEADLINE_PASSED):
@@ -117,6 +120,7 @@ def deadline(_kind: Kind, state: JobState, observation: Observation) -> Iterator
         yield from hold(state, observation, words.FAILED, message, level="Normal")
 
 
+@answers(phases=FINAL)
 def clean_up(_kind: Kind, state: JobState, _: Observation) -> Iterator[Event]:
     """The clean-up policy, once; after too many restarts, or too long a time, every pod goes."""
     if not state.is_final or state.cleaned or state.plan is None:

@@ -11,12 +11,15 @@ from statemachine.kind import Kind
 from statemachine.kinds.pytorchjob.gang import PHASE, POD_GROUP, VOLCANO
 from statemachine.kinds.pytorchjob.settings import gang_scheduler
 from statemachine.observations import ChildObserved, Observation
+from statemachine.phases import ACTIVE
 from statemachine.rules import creation
+from statemachine.rules.asking import answers
 from statemachine.state import ChildState, JobState
 
 _NOT_LET_IN: Final = frozenset({"", "Pending"})
 
 
+@answers(ChildObserved)
 def pod_group(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """What the job's PodGroup does, while the job has one."""
     if not isinstance(observation, ChildObserved) or state.plan is None or state.deleted:
@@ -57,6 +60,7 @@ def is_held(state: JobState) -> bool:
     return known is None or not _is_let_in(known.facts)
 
 
+@answers(phases=ACTIVE)
 def requests(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Pods are asked for as everywhere, once they need not wait."""
     if not is_held(state):

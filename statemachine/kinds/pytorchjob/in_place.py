@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from statemachine.events import Event
-from statemachine.evolve import evolve
 from statemachine.kind import Kind, LifeRule
 from statemachine.kinds.pytorchjob import tally
 from statemachine.observations import Observation, PodObserved
+from statemachine.rules.asking import in_turn
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
 
 _NOT_STARTED: Final = frozenset({ReplicaPhase.CREATING, ReplicaPhase.PENDING})
@@ -22,13 +22,10 @@ def limited(*rules: LifeRule, failure: LifeRule) -> LifeRule:
     """The rule that is `rules`, one after the other, and then `failure` if a restart in place was one too many."""
 
     def rule(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
-        before = state
-        for life_rule in rules:
-            for event in life_rule(kind, state, observation):
-                yield event
-                state = evolve(state, event)
-        if isinstance(observation, PodObserved) and _is_one_too_many(before, state, observation):
-            yield from failure(kind, state, observation)
+        events, after = in_turn(rules, kind, state, observation)
+        yield from events
+        if isinstance(observation, PodObserved) and _is_one_too_many(state, after, observation):
+            yield from failure(kind, after, observation)
 
     return rule
 

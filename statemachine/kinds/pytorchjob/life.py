@@ -17,7 +17,8 @@ from statemachine.kinds.pytorchjob.gang_admission import pod_group, requests
 from statemachine.kinds.pytorchjob.in_place import limited
 from statemachine.kinds.pytorchjob.restarts import restarts
 from statemachine.observations import Observation
-from statemachine.phases import Trigger, allows
+from statemachine.phases import ACTIVE, Phase, Trigger, allows
+from statemachine.rules.asking import answers
 from statemachine.rules.backoff import delays
 from statemachine.rules.creation import deletions
 from statemachine.rules.ending import closing
@@ -28,6 +29,7 @@ from statemachine.rules.timers import deadline_timer
 from statemachine.state import JobState
 
 
+@answers(phases=ACTIVE | {Phase.PAUSED})
 def suspend(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The wish to suspend is followed until the job has ended; so is its end. Source: section 7."""
     if state.plan is None or state.deleted:
@@ -46,6 +48,7 @@ def suspend(_kind: Kind, state: JobState, observation: Observation) -> Iterator[
         yield from end(state, observation, words.SUSPENDED, message, reason=words.RESUMED, level="Normal")
 
 
+@answers(phases=ACTIVE)
 def running(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """The Master runs, without one a Worker, and no failed pod waits to be made again. Source: section 4."""
     if not state.phase.is_active or state.deleted:

@@ -13,8 +13,9 @@ from statemachine.kinds.pytorchjob import tally, words
 from statemachine.kinds.pytorchjob.conditions import hold
 from statemachine.kinds.pytorchjob.replica_types import KEYS
 from statemachine.observations import Container, ContainerStatus, Observation, PodObserved
-from statemachine.phases import Trigger, allows
+from statemachine.phases import ACTIVE, Trigger, allows
 from statemachine.rules import causes
+from statemachine.rules.asking import answers
 from statemachine.rules.restart import denied, granted
 from statemachine.spec import RestartPolicy
 from statemachine.state import JobState, ReplicaPhase, ReplicaState
@@ -25,6 +26,7 @@ def is_retryable(exit_code: int) -> bool:
     return exit_code >= 128
 
 
+@answers(PodObserved, phases=ACTIVE)
 def restarts(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """Judges the replica that `observation` showed to have failed, once; tells of one that is being deleted."""
     if not isinstance(observation, PodObserved) or not allows(state.phase, Trigger.RESTART_GRANTED):

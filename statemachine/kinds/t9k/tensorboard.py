@@ -12,6 +12,7 @@ from statemachine.kinds.t9k.objects import hashed_name, job_labels, metadata
 from statemachine.observations import ChildObserved, Observation
 from statemachine.owned import Child, Manifest, Owned
 from statemachine.rulebook import Draft, Layer, Rule
+from statemachine.rules.asking import answers
 from statemachine.schema.lookup import find
 from statemachine.spec import PlannedChild
 from statemachine.state import JobState
@@ -48,6 +49,7 @@ def of(state: JobState) -> PlannedChild | None:
     return next((child for child in children if child.kind == KIND), None)
 
 
+@answers(ChildObserved)
 def reports(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """What the job's TensorBoard does; it never influences the phase."""
     if not isinstance(observation, ChildObserved) or state.deleted:
