@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from statemachine.concealed import is_reference, reference, with_variables
+from statemachine.concealed import is_reference, reference, variables, with_variables
 from statemachine.errors import ConfigError
 from statemachine.observations import JobObserved
 
@@ -101,16 +101,12 @@ class EnvValues:
 
     def values(self, job: Mapping[str, Any]) -> Mapping[str, str]:
         """The values of the job object's environment variables, by reference."""
-        values: dict[str, str] = {}
-
-        def note(name: str, value: Any) -> Any:
-            if isinstance(value, str):
-                for key in self.keys:
-                    values[self._reference(key, job["metadata"]["uid"], name, value)] = value
-            return value
-
-        with_variables(job.get("spec") or {}, note)
-        return values
+        return {
+            self._reference(key, job["metadata"]["uid"], name, value): value
+            for name, value in variables(job.get("spec") or {})
+            if isinstance(value, str)
+            for key in self.keys
+        }
 
     def _reference(self, key: bytes, uid: str, name: str, value: str) -> str:
         """The reference of a value of one job and variable: equal values of two of them have different ones."""
@@ -121,14 +117,7 @@ class EnvValues:
 
 def needs_values(manifest: Mapping[str, Any]) -> bool:
     """The manifest has references."""
-    flags: list[bool] = []
-
-    def note(_: str, value: Any) -> Any:
-        flags.append(is_reference(value))
-        return value
-
-    with_variables(manifest, note)
-    return any(flags)
+    return any(is_reference(value) for _, value in variables(manifest))
 
 
 def _name(key: bytes) -> str:

@@ -7,6 +7,7 @@ ours gives nothing (`None`, an empty tuple), never an exception.
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from k8s_bridge.actors import DELETED_BY
@@ -361,5 +362,10 @@ def _shown(message: str, raw: Mapping[str, Any]) -> str:
 
 
 def _group(raw: Mapping[str, Any]) -> str:
-    group, slash, _ = text(raw.get("apiVersion")).partition("/")
+    return _group_of(text(raw.get("apiVersion")))
+
+
+@lru_cache(maxsize=256)
+def _group_of(api_version: str) -> str:
+    group, slash, _ = api_version.partition("/")
     return group if slash else ""

@@ -7,7 +7,7 @@ from typing import Any
 def mapping(value: object) -> Mapping[str, Any]:
     """The value, if it is a mapping; else an empty one."""
     # the exact type first: asking an abstract class costs ten times as much
-    return value if type(value) is dict or isinstance(value, Mapping) else {}
+    return value if type(value) is dict or (value is not None and isinstance(value, Mapping)) else {}
 
 
 def mappings(value: object) -> Iterator[Mapping[str, Any]]:

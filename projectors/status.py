@@ -7,11 +7,12 @@ changes the oldest are never written. A new process begins with the latest statu
 
 import asyncio
 import hashlib
-import json
 from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
+
+from msgspec.json import Encoder
 
 from k8s_bridge.port import Cluster, Ref
 from projectors.base import States
@@ -21,6 +22,8 @@ from statemachine.ids import JobUid, Seq
 from statemachine.redact import Same, redacted, secrets_of
 from statemachine.state import JobState
 from statemachine.status import status
+
+_SORTED: Final = Encoder(order="sorted")
 
 _LOOK_AGAIN: Final = 5.0
 """Seconds until a status that differs from the last one written is corrected: the report may be an old one."""
@@ -208,5 +211,4 @@ def _made_of(same: Same) -> dict[str, Any]:
 
 def digest_of(status: Mapping[str, Any]) -> bytes:
     """A digest of a status: it takes a hundredth of the memory of a status."""
-    text = json.dumps(status, sort_keys=True, separators=(",", ":"))
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    return hashlib.blake2b(_SORTED.encode(status), digest_size=16).digest()

@@ -5,10 +5,12 @@ did not, and nobody can guess it. The bridge makes them (`k8s_bridge.env_values`
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 _REFERENCE: Final = re.compile(r"jobledger\.dev/env-value:(?P<key>[0-9a-f]{8}):(?P<hash>[0-9a-f]{32})\n?")
+
+_LEAVES: Final = frozenset((str, int, float, bool, type(None)))
 
 Change = Callable[[str, Any], Any]
 """Name and value of a variable → what to put in the value's place."""
@@ -29,20 +31,46 @@ def is_reference(value: object) -> bool:
 
 def with_variables(value: Any, change: Change) -> Any:
     """A copy of plain data in which literal values of all `env` lists, wherever they are, are changed."""
+    # leaves are tested here rather than by a call for each: they are most of the data
     if isinstance(value, Mapping):
         return {
-            key: [_changed(variable, change) for variable in inner]
+            key: inner
+            if type(inner) in _LEAVES
+            else [_changed(variable, change) for variable in inner]
             if key == "env" and isinstance(inner, list)
             else with_variables(inner, change)
             for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
-        return [with_variables(item, change) for item in value]
+        return [item if type(item) in _LEAVES else with_variables(item, change) for item in value]
     return value
 
 
+def variables(value: Any) -> Iterator[tuple[str, Any]]:
+    """Name and literal value of every variable in the `env` lists of plain data, wherever they are; in any order."""
+    unread = [value]
+    while unread:
+        part = unread.pop()
+        if isinstance(part, Mapping):
+            for key, inner in part.items():
+                if type(inner) in _LEAVES:
+                    continue
+                if key == "env" and isinstance(inner, list):
+                    yield from (
+                        (str(entry.get("name", "")), entry["value"]) for entry in inner if _is_literal(entry)
+                    )
+                else:
+                    unread.append(inner)
+        elif isinstance(part, list | tuple):
+            unread.extend(item for item in part if type(item) not in _LEAVES)
+
+
+def _is_literal(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and entry.get("value") not in (None, "")
+
+
 def _changed(entry: Any, change: Change) -> Any:
-    if not isinstance(entry, Mapping) or entry.get("value") in (None, ""):
+    if not _is_literal(entry):
         return entry
     return {**entry, "value": change(str(entry.get("name", "")), entry["value"])}
 

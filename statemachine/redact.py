@@ -84,6 +84,9 @@ _SUSPECT: Final = re.compile(
 )
 """Without any of these a text is not looked at more closely: most are names and times."""
 
+_SHORT: Final = 200
+"""Characters of a text of which it is remembered whether it is looked at more closely: most come again and again."""
+
 _NAMES: Final = frozenset({"name", "namespace", "uid", "kind", "apiVersion", "phase", "type", "replica"})
 """Fields that identify: what has the same text as a secret by chance stays readable there."""
 
@@ -247,7 +250,7 @@ class _Walk:
 
     def text(self, text: str) -> str:
         """The text without what looks like a secret in it."""
-        if not _SUSPECT.search(text):
+        if not (_is_suspect(text) if len(text) <= _SHORT else _SUSPECT.search(text)):
             return self._again(text)
         if (inner := _json(text)) is not None:
             shown = self.tree(inner)
@@ -287,6 +290,11 @@ class _Walk:
             return match[0]
         self._report(bare)
         return f"{match[0][:start]}{REDACTED}{match[0][start + len(value) :]}"
+
+
+@lru_cache(maxsize=4096)
+def _is_suspect(text: str) -> bool:
+    return _SUSPECT.search(text) is not None
 
 
 def _secret_variable(name: str, value: object) -> bool:
