@@ -41,7 +41,7 @@ from statemachine.engine.clock import Clock
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
 from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.kinds import kind_of
-from statemachine.observations import Observation, PodGone, WriteRefused
+from statemachine.observations import ChildObserved, Observation, PodGone, WriteRefused
 from statemachine.owned import Child
 from statemachine.phases import Phase
 from statemachine.rules.creation import SAID_TIMES
@@ -289,6 +289,8 @@ class Children:
                 return Done.DONE
             case Create(child) if (before := self._made_before(state, child)) is not None:
                 return await self._say_gone(state, child, before)
+            case Create(child) if child.once and state.child(child.kind, child.name) is not None:
+                return await self._look_for(state, child)
             case Create(child):
                 return await self._create(state, child)
             case Update(child, uid, merge):
@@ -362,6 +364,18 @@ class Children:
         gone = PodGone(job=state.uid, at=now, replica=child.replica, attempt=made.attempt, uid=made.uid)
         await self._observe(gone)
         return Done.NOT_THERE
+
+    async def _look_for(self, state: JobState, child: Child) -> Done:
+        """Reports that a child that is made once is gone. One that has lost its labels gets them back."""
+        with suppress(Missing):
+            live = await self._cluster.get(Ref(child.api_version, child.kind, state.namespace, child.name))
+            if _is_controlled_by(live, state.uid):
+                await self._make_visible(live, child.build())
+                return Done.NOT_THERE
+        await self._observe(
+            ChildObserved(job=state.uid, at=self._clock.now(), kind=child.kind, name=child.name, uid="")
+        )
+        return Done.DONE
 
     def _is_awaited(self, job: JobUid, child: Child) -> bool:
         """The job's present state still waits for this very pod.

@@ -215,6 +215,9 @@ class WriteRefused(Seen, tag=True):
 class ChildObserved(Seen, tag=True):
     """An object of the job that is no pod, as it stands; an empty uid says that `gone_uid` is gone.
 
+    A watch says so of one that has lost its labels, too. Without `gone_uid`: the projector looked for one that is
+    made once, and no such object of the job exists.
+
     `facts` are what the job's kind declares of such objects (`Owned.facts`), by name. `generation` grows with the
     object's spec: that an update has arrived is news although nothing else differs.
     """

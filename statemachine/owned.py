@@ -39,8 +39,9 @@ class Child(NamedTuple):
     Order of a job's children is the order of creation. `replica` and `attempt` are set for pods. A `mutable`
     child is compared with the live one and updated; an `optional` one never holds up the others. `generates` names
     what its creator makes up and puts into it (`SSH_KEYS`): never a part of `build`, so that it gets into no log, no
-    status and no terminal. `expand`: what `build` does with values of variables; those
-    that the log does not have (ADR 0022) are put in later, and want it done to them then.
+    status and no terminal. `expand`: what `build` does with values of variables; those that the log does not have
+    (ADR 0022) are put in later, and want it done to them then. One that is made `once` and is gone after it was
+    observed is reported as gone, and not made again.
     """
 
     api_version: str
@@ -53,6 +54,7 @@ class Child(NamedTuple):
     optional: bool = False
     generates: str = ""
     expand: Callable[[str], str] | None = None
+    once: bool = False
 
 
 def owner_reference(job: JobState) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def children(state: JobState, spec: BeamSpec) -> Iterator[Child]:
     yield Child("v1", "Service", job_manager_name(state.name), partial(_service, job))
     for member in members:
         yield replica_pod(state, member, partial(_pod, job, member))
-    yield Child("batch/v1", JOB, submit_name(state.name), partial(_submit_job, job))
+    yield Child("batch/v1", JOB, submit_name(state.name), partial(_submit_job, job), once=True)
 
 
 def _conf_name(state: JobState) -> str:

@@ -154,7 +154,7 @@ def outcome(_kind: Kind, state: JobState, observation: Observation) -> Iterator[
         yield from _failed(
             state, observation, known.facts.get(submit.REASON) or "Failed", message, lost=False
         )
-    elif not known.uid:
+    elif submit.LOST in known.facts:
         message = f"The Job {name}, which submits the program, was deleted before it had ended."
         yield from _failed(state, observation, "SubmitJobDeleted", message, lost=True)
 

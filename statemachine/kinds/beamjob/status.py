@@ -12,7 +12,7 @@ from statemachine.kinds.t9k.kind import t9k_served
 from statemachine.kinds.t9k.status import shown_condition, tasks
 from statemachine.owned import CONTAINER, RESTARTS
 from statemachine.phases import Phase
-from statemachine.state import ChildState, ConditionState, JobState, ReplicaPhase
+from statemachine.state import ChildState, JobState, ReplicaPhase
 from statemachine.timestamps import rfc3339
 
 INITIALIZING: Final = "Initializing"
@@ -41,7 +41,7 @@ def status(kind: Kind, state: JobState) -> Status:
         },
         "jobStatus": [_reference(pod.name, pod.uid, phase_of(pod)) for pod in submit_pods(state)],
         "tasks": list(_tasks(kind, state)),
-        "conditions": [_condition(condition) for condition in state.conditions],
+        "conditions": [shown_condition(condition) for condition in state.conditions],
     }
 
 
@@ -49,11 +49,6 @@ def _job_url(state: JobState) -> str:
     """Where pages show the program in Flink's web interface; empty until Flink's id of it is known."""
     path = f"/t9k/flink-cluster/{flink_name(state.name)}/namespace/{state.namespace}/#/job/"
     return f"{path}{flink_id(state)}/overview/" if flink_id(state) else ""
-
-
-def _condition(condition: ConditionState) -> dict[str, str]:
-    """Reason and message are there where there is something to say."""
-    return {name: value for name, value in shown_condition(condition).items() if value}
 
 
 def _aggregate(state: JobState) -> dict[str, int]:
@@ -126,7 +121,7 @@ def _served() -> Served:
     known: Mapping[str, Any] = served.status["properties"]
     condition = known["conditions"]["items"]
     type_ = _text("ClusterRunning, JobRunning, and Failed of a job that has failed.")
-    reason = _text("Why, in a word; absent if there is nothing to say.")
+    reason = _text("Why, in a word; empty if there is nothing to say.")
     condition = condition | {"properties": {**condition["properties"], "type": type_, "reason": reason}}
     properties: Mapping[str, Any] = {
         **known,

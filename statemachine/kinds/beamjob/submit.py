@@ -19,6 +19,9 @@ from statemachine.state import ChildState, JobState, ReplicaPhase
 ENDED: Final = "ended"
 """Fact of the Job: Complete or Failed."""
 
+LOST: Final = "lost"
+"""The Job existed, and does not exist any more."""
+
 REASON: Final = "reason"
 MESSAGE: Final = "message"
 
@@ -101,7 +104,7 @@ def reports(_kind: Kind, state: JobState, observation: Observation) -> Iterator[
     if not isinstance(observation, ChildObserved) or state.plan is None or state.deleted:
         return
     known = state.child(observation.kind, observation.name)
-    if known and not observation.uid and known.uid not in ("", observation.gone_uid):
+    if known and observation.gone_uid and known.uid not in ("", observation.gone_uid):
         return  # an earlier one is gone, and there is another since
     if (observation.kind, observation.name) == (JOB, submit_name(state.name)):
         news = _of_job(known, observation)
@@ -119,9 +122,13 @@ def reports(_kind: Kind, state: JobState, observation: Observation) -> Iterator[
 
 
 def _of_job(known: ChildState | None, observation: ChildObserved) -> ChildChanged | None:
-    """Its end stays known, whatever is reported later of the same Job."""
+    """Its end stays known, whatever is reported later of the same Job.
+
+    It is lost when the projector has looked for it in vain: a watch says that one is gone that has lost its labels.
+    """
     if not observation.uid:
-        return _changed(observation, known.facts) if known else None
+        lost = {} if observation.gone_uid or ENDED in (known.facts if known else ()) else {LOST: "true"}
+        return _changed(observation, {**known.facts, **lost}) if known else None
     if known and known.uid == observation.uid and ENDED in known.facts and ENDED not in observation.facts:
         return None
     return _changed(observation, observation.facts)

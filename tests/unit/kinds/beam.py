@@ -59,6 +59,15 @@ class BeamStory(Story):
         """The Job is gone."""
         return self.see(ChildObserved(job=self.uid, at=self.now, kind="Job", name=JOB, uid="", gone_uid=uid))
 
+    def job_lost(self) -> "BeamStory":
+        """The projector has looked for the Job in vain."""
+        return self.see(ChildObserved(job=self.uid, at=self.now, kind="Job", name=JOB, uid=""))
+
+    def flink(self, id_: str) -> "BeamStory":
+        """Flink has told the id of the program."""
+        name = f"{NAME}-flinkcluster-jobmanager"
+        return self.see(ChildObserved(job=self.uid, at=self.now, kind="FlinkJob", name=name, uid=id_))
+
     def submit_pod(self, suffix: str, phase: str, *, of: str = JOB, **more: str) -> "BeamStory":
         """A pod of the Job's is in `phase`; gone where that is empty."""
         name, uid = f"{JOB}-{suffix}", f"uid-{suffix}"

@@ -278,9 +278,16 @@ def test_a_job_that_is_over_at_once_passes_through_running() -> None:
 
 def test_a_job_that_somebody_deletes_is_not_made_again() -> None:
     story = running().at(30).job_gone()
-    assert story.phase is Phase.FAILED
+    assert story.phase is Phase.RUNNING
+    assert story.job_lost().phase is Phase.FAILED
     assert story.condition("Failed") is not None
     assert story.condition("Failed")[1] == "SubmitJobDeleted"  # type: ignore[index]
+
+
+def test_a_job_that_has_lost_its_labels_is_seen_again() -> None:
+    story = running().at(30).job_gone().job(active="1")
+    assert story.phase is Phase.RUNNING
+    assert story.job_lost().phase is Phase.FAILED
 
 
 def test_an_end_that_is_reported_with_the_deletion_counts() -> None:
