@@ -1,4 +1,4 @@
-"""Lives of the other kinds that a release records: jobs with launchers, DeepSpeedJobs, PyTorchJobs, GenericJobs."""
+"""Lives of the other kinds that a release records: with launchers, DeepSpeed, PyTorchJobs, GenericJobs, BeamJobs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from statemachine.observations import Container, ContainerStatus, WorkloadCondit
 from tests.histories.lives import IN_DNS
 from tests.support.pytorchjob import TorchStory, running, training
 from tests.support.scenario import Story
-from tests.unit.kinds import colossal, deepspeed, generic
+from tests.unit.kinds import beam, colossal, deepspeed, generic
 
 # ---- ColossalAIJob ------------------------------------------------------------------------------------------------
 
@@ -234,6 +234,41 @@ def always_started_again() -> Story:
     return story.at(30).pod("worker-0", "Succeeded").edit(cleanUpPolicy="All").delete().gone("worker-0")
 
 
+# ---- BeamJob ------------------------------------------------------------------------------------------------------
+
+
+def submitted_again() -> Story:
+    """A TaskManager is lost and comes back, the program succeeds at the second attempt, the cluster is cleaned up."""
+    story = beam.running(beam.spec(2, **beam.CLEAN_UP)).at(20).gone("taskmanager-0")
+    story.at(22).pod("taskmanager-0", "Running").at(30).submit_pod("szsn8", "Failed").job(
+        active="1", failed="1"
+    )
+    story.at(31).submit_pod("x4k2p", "Running").flink("c9f62e4d61d089f351ab1f8b29e1df32")
+    story.at(60).submit_pod("x4k2p", "Succeeded").job(succeeded="1", failed="1", ended="Complete")
+    for name in ("jobmanager-0", "taskmanager-0", "taskmanager-1"):
+        story.at(62).gone(name)
+    return story
+
+
+def submit_job_failed() -> Story:
+    """The status of the cluster is lost for a while, the Job fails for good, and the job is deleted."""
+    story = beam.running().at(20).all_pods("Unknown").at(40).all_pods("Running")
+    story.at(50).submit_pod("szsn8", "Failed", **{"container wordcount": "Terminated 1"})
+    story.at(51).job(failed="1", ended="Failed", reason="BackoffLimitExceeded", message="Too often.")
+    story.at(60).delete()
+    for name in ("jobmanager-0", "taskmanager-0", "taskmanager-1"):
+        story.at(62).gone(name)
+    return story
+
+
+def submit_job_lost() -> Story:
+    """A child is refused for a while; later somebody deletes the Job before it has ended."""
+    story = beam.BeamStory(beam.spec(1), name=beam.NAME, kind=beam.KIND).submit().at(1)
+    story.refused("ConfigMap", 403, "quota", retryable=True).at(5).timer("retry").at(6).all_pods("Running")
+    story.at(7).job().submit_pod("szsn8", "Running").at(20).job_gone().job_lost().submit_pod("szsn8", "")
+    return story
+
+
 LIVES: tuple[Callable[[], Story], ...] = (
     launched,
     not_launched,
@@ -255,4 +290,7 @@ LIVES: tuple[Callable[[], Story], ...] = (
     met_by_a_rule,
     met_by_no_rule,
     always_started_again,
+    submitted_again,
+    submit_job_failed,
+    submit_job_lost,
 )

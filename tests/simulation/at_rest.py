@@ -76,8 +76,8 @@ def pods_find_each_other(world: World, story: Story) -> Verdicts:
     """From each pod every other is reached by its bare name, as a resolver goes through namespace and search list."""
     if story.state.is_final or story.state.terminating:
         return
-    if not any(child.kind == "Service" for child in desired(story.state)):
-        return  # it asks for none
+    if not any(child.kind == "Service" for child in desired(story.state)) or story.state.kind == "BeamJob":
+        return  # it asks for none, or for one that stands for one pod
     live = _live(world, story.state.uid)
     services = {child["metadata"]["name"]: child for child in live if child["kind"] == "Service"}
     pods = [child for child in live if child["kind"] == "Pod"]

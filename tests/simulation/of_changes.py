@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from k8s_bridge.env_values import needs_values
-from k8s_bridge.observe import is_job
+from k8s_bridge.observe import is_job, owner_of
 from k8s_bridge.port import EVIDENCE, Change, Manifest, Ref, Verb
-from k8s_bridge.stored import controller
 from statemachine.ids import JobUid, PodUid
 from statemachine.status import status
 from tests.simulation.histories import Story
@@ -85,9 +84,9 @@ def one_pod_of_a_replica_lives(world: World, _: Stories, change: Change, __: Sig
 
 def children_are_of_known_jobs(_: World, stories: Stories, change: Change, __: Sight) -> Verdicts:
     """Nothing is made for a job that the log does not have, or that it has closed."""
-    owner = controller(change.object)
+    owner = owner_of(change.object)
     if owner and change.verb is Verb.ADDED:
-        story = stories.get(JobUid(owner))
+        story = stories.get(owner)
         ok = story is not None and story.state.plan is not None
         yield None if ok else f"{_named(change.object)} is made for {owner}, which the log does not have"
 

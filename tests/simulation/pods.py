@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from k8s_bridge.env_values import needs_values
-from k8s_bridge.observe import is_controlled
+from k8s_bridge.observe import owner_of
 from k8s_bridge.port import EVIDENCE, Change, Manifest, Verb
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
 from statemachine.kinds import replica_of
@@ -49,7 +49,7 @@ class PodRegister:
         pod = change.object
         if pod["kind"] != "Pod":
             return
-        if change.verb is Verb.ADDED and is_controlled(pod):
+        if change.verb is Verb.ADDED and owner_of(pod):
             self._added(pod)
         life = self.pods.get(pod["metadata"]["uid"])
         if life is None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from tests.simulation.beam_shapes import BEAM
 from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.generic_shapes import GENERIC
 from tests.simulation.launcher_shapes import LAUNCHER
@@ -15,7 +16,8 @@ from tests.simulation.world import World
 from tests.simulation.xgboost_shapes import XGBOOST
 
 SHAPES: Final = {
-    shape.kinds[0]: shape for shape in (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, XGBOOST, TENSORFLOW)
+    shape.kinds[0]: shape
+    for shape in (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, XGBOOST, TENSORFLOW, BEAM)
 }
 """Jobs of the simulation, by kind."""
 

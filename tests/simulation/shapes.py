@@ -6,6 +6,7 @@ from random import Random
 from typing import Any, Final, Protocol
 
 from k8s_bridge.port import Manifest
+from tests.support.memory_cluster import MemoryCluster
 from tests.support.sim_pods import SimStep, names
 
 API: Final = "batch.tensorstack.dev/v1beta1"
@@ -32,6 +33,7 @@ class Shape:
     """Random jobs of one kind: new ones by name, edits of a spec (merge patches), what their pods do.
 
     `kinds` are the spellings of that kind; `fates` gets the seed and how likely an end is a failure.
+    `beside` acts in the cluster as another controller does.
     """
 
     kinds: tuple[str, ...]
@@ -39,6 +41,7 @@ class Shape:
     edit: Callable[[Random, Spec], Spec]
     fates: Callable[[int, float], Script]
     api: str = API
+    beside: Callable[[MemoryCluster], object] | None = None
 
 
 def manifest(chance: Random, name: str) -> Manifest:

@@ -14,6 +14,7 @@ from weakref import ref
 import pytest
 
 from tests.simulation import chaos
+from tests.simulation.beam_shapes import BEAM
 from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.families import chunked, simulate_all
 from tests.simulation.generic_shapes import GENERIC
@@ -83,13 +84,18 @@ def test_the_chief_or_worker_0_decides_beside_servers_that_go_on(seeds: Sequence
 
 
 @all_seeds
+def test_a_job_of_another_controller_decides_whatever_happens(seeds: Sequence[int]) -> None:
+    simulate_all(seeds, shapes=(BEAM,))
+
+
+@all_seeds
 def test_the_promises_hold_for_jobs_of_kubeflow_s(seeds: Sequence[int]) -> None:
     simulate_all(seeds, shapes=(TORCH,))
 
 
 @pytest.mark.parametrize(
     "shape",
-    [PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, XGBOOST, TENSORFLOW],
+    [PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, XGBOOST, TENSORFLOW, BEAM],
     ids=lambda shape: shape.kinds[0],
 )
 @pytest.mark.parametrize("seed", [3, 17])

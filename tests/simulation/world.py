@@ -90,6 +90,8 @@ class World:
         self.pods = PodRegister(self.log, self.weather)
         self.cluster.objects.subscribe(self.pods.changed)
         self.cluster.objects.subscribe(self._changed)
+        if self.shape.beside is not None:
+            self.shape.beside(self.cluster)
         self.changes = 0
         self.harmed = False
         """Only the next visit, or the next list, shows it: an object that no controller watches was made or deleted

@@ -90,5 +90,5 @@ def comes_to_rest(jobs: Jobs, ledger: Ledger, name: str, within: float = 60) -> 
         return told if told and job.get("status") == told else None
 
     found = wait_for(f"the status of {name} is the state in the log", look, within)
-    assert ledger.findings() == []
+    assert ledger.findings() == [], ledger.findings()
     return found

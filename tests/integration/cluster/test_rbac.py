@@ -28,6 +28,8 @@ from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, conditions, job, replica_type
 from tests.support.cluster_people import token_of
 from tests.support.deployment import DEPLOY, address, charted, kustomized
+from tests.unit.kinds import beam
+from tests.unit.kinds.build import API
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -124,7 +126,7 @@ def lead_a_life(jobs: Jobs) -> None:
 def have_neighbours(cluster: ControlPlane, jobs: Jobs) -> None:
     """A job has a PodGroup and a TensorBoard, loses labels, is scaled, gets another TensorBoard, and is deleted.
 
-    Another has SSH keys and a hostfile.
+    Another has SSH keys and a hostfile, and a third a Job of batch/v1, whose pods nobody of ours deletes.
     """
     bounds = {"enabled": True, "minReplicas": 1, "maxReplicas": 3, "expectedReplicas": 2}
     worker = replica_type("worker", 1, container={"args": ["train.py"]})
@@ -146,11 +148,20 @@ def have_neighbours(cluster: ControlPlane, jobs: Jobs) -> None:
     over_ssh.wait("ssh", "phase", "Running")
     over_ssh.kubectl("scale", "dj/ssh", "--replicas=2")
     over_ssh.wait("ssh", "aggregate.running", 2)
+    submitted = Jobs(cluster, jobs.namespace, "bj")
+    submitted.apply(
+        {"apiVersion": API, "kind": "BeamJob", "metadata": {"name": "beam"}, "spec": beam.spec(1)}
+    )
+    submitted.kubectl("wait", "--for=create", "job/beam-batchjob", "--timeout=90s")
+    submitted.kubectl("label", "job/beam-batchjob", "tensorstack.dev/owner-kind-")
+    wait_for("the Job has its label", partial(has_owner_kind, submitted, "job/beam-batchjob"))
     cluster.kill("kube-controller-manager")  # its garbage collector would be quicker, now and then
     jobs.delete("big")
     over_ssh.delete("ssh")
+    submitted.delete("beam")
     mine = ("-n", jobs.namespace, "-l", "tensorstack.dev/owner-name in (big, ssh)")
     wait_for("nothing is left of them", lambda: not cluster.get(OWNED, *mine)["items"])
+    wait_for("nor a Job", lambda: not cluster.get("jobs.batch", "-n", jobs.namespace)["items"])
     cluster.start()
 
 
