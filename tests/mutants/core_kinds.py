@@ -177,7 +177,7 @@ MUTANTS: Final = (
         _OBJECTS,
     ),
     _of(
-        "deepspeedjob.roles",
+        "t9k.workers",
         "no-processes",
         "return max(1, int(gpus or 1))",
         "return int(gpus or 1)",

@@ -34,8 +34,8 @@ MUTANTS: Final = (
     _of(
         "kinds.t9k.templates",
         "any-container-will-do",
-        'text(container, "name") == name for',
-        'text(container, "name") for',
+        'text(container, "name") in (name, *also)',
+        'text(container, "name")',
     ),
     _of("schema.layout", "last-port-counts", "for name in names\n", "for name in reversed(names)\n"),
 )

@@ -7,19 +7,13 @@ from statemachine.errors import InvariantBroken
 from statemachine.ids import JobUid
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec, Worker
 from statemachine.kinds.t9k.kind import t9k_names
-from statemachine.kinds.t9k.launcher import LAUNCHER, WORKER, launcher_plan
+from statemachine.kinds.t9k.launcher import LAUNCHER, launcher_plan
+from statemachine.kinds.t9k.workers import WORKER, worker_slots
 from statemachine.schema.layout import Layout, Slot
 from statemachine.schema.lookup import entries
 from statemachine.spec import Plan
 
 NAMES = t9k_names("ColossalAIJob", "caj")
-
-
-def worker_slots(spec: Mapping[str, Any]) -> Iterator[Slot]:
-    """The one pod template that users write."""
-    template = entries(spec, "worker.template")
-    if template or isinstance(entries(spec, "worker").get("template"), Mapping):
-        yield Slot(WORKER, "spec.worker.template.spec", template)
 
 
 def launcher_slot(spec: Mapping[str, Any]) -> Slot:

@@ -12,53 +12,19 @@ from statemachine.kinds.colossalaijob.roles import WORKERS
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec
 from statemachine.kinds.common.contents import nul, of_container
 from statemachine.kinds.common.counts import most_replicas, numbers_at
-from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.rule_builders import alias_rules, bounds, claim
-from statemachine.kinds.common.template import Resources
 from statemachine.kinds.t9k import general, immutable
 from statemachine.kinds.t9k.hostfile import HOSTFILE_VOLUME
-from statemachine.kinds.t9k.launcher import TYPES, WORKER, command_ignored
+from statemachine.kinds.t9k.launcher import NAME_LENGTH, RESOURCES, TYPES, command_ignored
 from statemachine.kinds.t9k.modes import RESUME_IGNORED
+from statemachine.kinds.t9k.older import OLD_LIST
 from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSH_VOLUME, SSHD, reserved_mounts
-from statemachine.kinds.t9k.templates import named_container, requests_within_limits, template_rules
+from statemachine.kinds.t9k.templates import named_container, template_rules
+from statemachine.kinds.t9k.workers import WORKER
 from statemachine.rulebook import Draft, Layer, Notice, Rule
-from statemachine.schema.lookup import entries, find, flag, is_object, number, text, texts
-from statemachine.schema.problems import parsed
+from statemachine.schema.lookup import entries, find, flag, is_object, text, texts
 
 _SOURCE = "colossalaijob.md, section 2"
-
-_OF_WORKER = cel_fits(
-    "1 + 6 + 1", "has(self.spec.worker) && has(self.spec.worker.replicas) ? self.spec.worker.replicas : 1"
-)
-_OF_OLD_ITEM = cel_fits("1 + 6 + 1", "has(r.replicas) ? r.replicas : 1")
-
-_NAME_LENGTH = name_length(
-    "G2",
-    lambda spec: 1 + len(WORKER) + 1 + digits(number(spec, "worker.replicas") or 1),
-    says="`<job>-worker-<index>` has at most 63 characters, for every index that there is",
-    cel=f"{_OF_WORKER} && (!has(self.spec.replicaSpecs) || "
-    f"self.spec.replicaSpecs.all(r, r.type != 'worker' || {_OF_OLD_ITEM}))",
-    source="spec R2, G2",
-)
-
-
-def _launcher_resources(draft: Draft) -> Iterator[Problem]:
-    path, launcher = "spec.launcher.resources", entries(draft.spec, "launcher")
-    if is_object(launcher.get("resources")):
-        _, problems = parsed(Resources, launcher["resources"], path)
-        yield from (Problem("G6", problem.path, problem.text) for problem in problems)
-        yield from requests_within_limits(path, launcher)
-
-
-_RESOURCES = Rule(
-    "G6",
-    Layer.CONTROLLER,
-    says="the launcher requests no more of a resource than its limit",
-    text='spec.launcher.resources.requests: Invalid value: "<request>": must be less than or equal to '
-    "<resource> limit of <limit>",
-    check=_launcher_resources,
-    source="spec R2, G6",
-)
 
 
 def _launcher_contents(draft: Draft) -> Iterator[Problem]:
@@ -194,25 +160,13 @@ _IMAGE = Rule(
     source=_SOURCE,
 )
 
-_OLD_LIST = claim(
-    "G17",
-    "spec.replicaSpecs is immutable",
-    lambda draft: draft.old is None or draft.old.get("replicaSpecs") == draft.spec.get("replicaSpecs"),
-    says="`replicaSpecs` of the older form keeps its types and numbers",
-    cel="has(self.replicaSpecs) == has(oldSelf.replicaSpecs) && (!has(self.replicaSpecs) || "
-    "(size(self.replicaSpecs) == size(oldSelf.replicaSpecs) && [0, 1].all(i, i >= size(self.replicaSpecs) || "
-    "(self.replicaSpecs[i].type == oldSelf.replicaSpecs[i].type && "
-    "self.replicaSpecs[i].?replicas.orValue(1) == oldSelf.replicaSpecs[i].?replicas.orValue(1)))))",
-    source="spec R2, G17",
-)
-
 _TEMPLATES = template_rules(WORKERS, volumes=(SSH_VOLUME, HOSTFILE_VOLUME))
 
 RULES: tuple[Rule, ...] = (
     general.NAME,
-    _NAME_LENGTH,
+    NAME_LENGTH,
     *_TEMPLATES[:2],
-    _RESOURCES,
+    RESOURCES,
     _LAUNCHER,
     *general.known_types(*TYPES),
     immutable.DEBUG,
@@ -233,7 +187,7 @@ RULES: tuple[Rule, ...] = (
     immutable.fixed("torchConfig.procPerWorker", 1),
     immutable.fixed("torchConfig.script"),
     immutable.fixed("torchConfig.torchArgs"),
-    _OLD_LIST,
+    OLD_LIST,
     immutable.SCHEDULER,
     immutable.FINISHED,
     _FORM,

@@ -5,8 +5,9 @@ from typing import Annotated
 from pydantic import Field
 
 from statemachine.kinds.t9k.launcher import LauncherRunPolicy
-from statemachine.kinds.t9k.parts import Passed, RunMode, Scheduler, TypeRef, Words
-from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSHD
+from statemachine.kinds.t9k.older import OldReplicaSpec
+from statemachine.kinds.t9k.parts import Passed, RunMode, Scheduler, Words
+from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSHD, AbsolutePath
 from statemachine.schema.fields import (
     Moved,
     Mutable,
@@ -17,8 +18,6 @@ from statemachine.schema.fields import (
     Word,
     replica_count,
 )
-
-AbsolutePath = Annotated[str, Field(pattern="^/", max_length=4096)]
 
 
 class Ssh(SpecPart):
@@ -82,16 +81,6 @@ class OldTorchConfig(SpecPart):
     proc_per_worker: Positive = Field(1, description="Training processes on each worker.")
     script: Words | None = Field(None, description="Training script and its arguments.")
     torch_args: Words | None = Field(None, description="Options for torchrun.")
-
-
-class OldReplicaSpec(SpecPart):
-    """The launcher, or the workers, in the older form."""
-
-    type: TypeRef = Field(description="launcher or worker.")
-    replicas: Annotated[int, replica_count(1)] = Field(
-        1, description="Number of workers; there is one launcher."
-    )
-    template: PodTemplate | None = Field(None, description="Pod template.")
 
 
 class ColossalAISpec(SpecPart):

@@ -3,7 +3,7 @@
 Source: deepspeedjob.md, sections 3 and 5.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,9 +11,9 @@ from statemachine.ids import JobUid, replica_name
 from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
 from statemachine.kinds.t9k.kind import t9k_names
 from statemachine.kinds.t9k.services import plain_service
-from statemachine.schema.layout import Layout, Slot
-from statemachine.schema.lookup import entries, find, flag, number
-from statemachine.schema.quantities import quantity
+from statemachine.kinds.t9k.workers import WORKER, processes_by_gpu, worker_slots
+from statemachine.schema.layout import Layout
+from statemachine.schema.lookup import find, flag, number
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
 NAMES = t9k_names("DeepSpeedJob", "dj")
@@ -28,20 +28,11 @@ ALIAS = replace(
 )
 """An older spelling of the kind. In lower case it would be the same, hence the other names. Source: spec R17, 1."""
 
-WORKER: Final = "worker"
-"""The only replica type."""
-
 PRIMARY: Final = replica_name(WORKER, 0)
 """Runs the launcher, and decides the result. Source: section 3."""
 
 
-def slots(spec: Mapping[str, Any]) -> Iterator[Slot]:
-    """The worker's template, if it is one."""
-    if isinstance(find(spec, "worker.template"), Mapping):
-        yield Slot(WORKER, "spec.worker.template.spec", entries(spec, "worker.template"))
-
-
-LAYOUT = Layout(slots=slots, training_names=(WORKER,), generated_env=lambda _: ())
+LAYOUT = Layout(slots=worker_slots, training_names=(WORKER,), generated_env=lambda _: ())
 
 
 def slots_per_worker(spec: Mapping[str, Any]) -> int:
@@ -49,9 +40,8 @@ def slots_per_worker(spec: Mapping[str, Any]) -> int:
     said = find(spec, "config.slotsPerWorker")
     if isinstance(said, int):
         return said
-    training = next((LAYOUT.training(slot) for slot in slots(spec)), None)
-    gpus = quantity(entries(training[1], "resources.limits").get("nvidia.com/gpu")) if training else None
-    return max(1, int(gpus or 1))
+    training = next((LAYOUT.training(slot) for slot in worker_slots(spec)), None)
+    return processes_by_gpu(training[1]) if training else 1
 
 
 def workers(spec: DeepSpeedSpec) -> int:

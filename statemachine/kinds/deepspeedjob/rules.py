@@ -11,7 +11,7 @@ from statemachine.kinds.common.names import cel_fits, digits, name_length
 from statemachine.kinds.common.rule_builders import alias_rules, claim
 from statemachine.kinds.deepspeedjob import other_args
 from statemachine.kinds.deepspeedjob.launch import ENV_FILE
-from statemachine.kinds.deepspeedjob.roles import LAYOUT, WORKER, most_workers
+from statemachine.kinds.deepspeedjob.roles import LAYOUT, most_workers
 from statemachine.kinds.deepspeedjob.spec import DeepSpeedSpec
 from statemachine.kinds.t9k import general, immutable
 from statemachine.kinds.t9k.elastic import elastic_rules, scale_ignored
@@ -19,6 +19,7 @@ from statemachine.kinds.t9k.hostfile import HOSTFILE_VOLUME
 from statemachine.kinds.t9k.modes import RESUME_IGNORED
 from statemachine.kinds.t9k.ssh import SSH_DIRECTORY, SSH_VOLUME, reserved_mounts
 from statemachine.kinds.t9k.templates import template_rules
+from statemachine.kinds.t9k.workers import WORKER
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 from statemachine.schema.lookup import entries, find, flag, items, text
 

@@ -9,19 +9,24 @@ from typing import Final
 
 from pydantic import Field
 
+from statemachine.errors import Problem
 from statemachine.ids import ReplicaName, replica_name
+from statemachine.kinds.common.names import cel_fits, digits, name_length
+from statemachine.kinds.common.template import Resources
 from statemachine.kinds.t9k.objects import plain_pod_name
 from statemachine.kinds.t9k.parts import RunMode
 from statemachine.kinds.t9k.services import plain_service
+from statemachine.kinds.t9k.templates import requests_within_limits
+from statemachine.kinds.t9k.workers import WORKER
 from statemachine.rulebook import Draft, Layer, Notice, Rule
 from statemachine.schema.fields import SpecPart
 from statemachine.schema.layout import Layout
-from statemachine.schema.lookup import find, text
+from statemachine.schema.lookup import entries, find, is_object, number, text
+from statemachine.schema.problems import parsed
 from statemachine.spec import CleanUpPolicy, Launch, Plan, ReplicaType, RestartPolicy
 from statemachine.state import JobState
 
 LAUNCHER: Final = "launcher"
-WORKER: Final = "worker"
 
 TYPES: Final = (LAUNCHER, WORKER)
 """The replica types, in the order of `status.tasks`. Source: spec R7."""
@@ -77,3 +82,39 @@ def command_ignored(id_: str, layout: Layout, *, source: str) -> Rule:
         check=check,
         source=source,
     )
+
+
+_OF_WORKER = cel_fits(
+    "1 + 6 + 1", "has(self.spec.worker) && has(self.spec.worker.replicas) ? self.spec.worker.replicas : 1"
+)
+_OF_OLD_ITEM = cel_fits("1 + 6 + 1", "has(r.replicas) ? r.replicas : 1")
+
+NAME_LENGTH = name_length(
+    "G2",
+    lambda spec: 1 + len(WORKER) + 1 + digits(number(spec, "worker.replicas") or 1),
+    says="`<job>-worker-<index>` has at most 63 characters, for every index that there is",
+    cel=f"{_OF_WORKER} && (!has(self.spec.replicaSpecs) || "
+    f"self.spec.replicaSpecs.all(r, r.type != 'worker' || {_OF_OLD_ITEM}))",
+    source="spec R2, G2",
+)
+"""G2 for workers in the present form and in the older one."""
+
+
+def _launcher_resources(draft: Draft) -> Iterator[Problem]:
+    path, launcher = "spec.launcher.resources", entries(draft.spec, "launcher")
+    if is_object(launcher.get("resources")):
+        _, problems = parsed(Resources, launcher["resources"], path)
+        yield from (Problem("G6", problem.path, problem.text) for problem in problems)
+        yield from requests_within_limits(path, launcher)
+
+
+RESOURCES = Rule(
+    "G6",
+    Layer.CONTROLLER,
+    says="the launcher requests no more of a resource than its limit",
+    text='spec.launcher.resources.requests: Invalid value: "<request>": must be less than or equal to '
+    "<resource> limit of <limit>",
+    check=_launcher_resources,
+    source="spec R2, G6",
+)
+"""G6 for `launcher.resources`."""

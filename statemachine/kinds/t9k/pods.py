@@ -42,16 +42,18 @@ def pod(
     skip_init: bool = False,
     attached: Sequence[Attached] = (),
     grouped: bool = True,
+    own_labels: Mapping[str, str] | None = None,
 ) -> Manifest:
     """The pod of a replica's current attempt; `training` says which container is replaced, and by what.
 
     `attached` volumes come after the user's, mounted in the training container. A pod that is not `grouped` is
-    queued alone, outside of the job's PodGroup.
+    queued alone, outside of the job's PodGroup. `own_labels` are those that only pods of this kind have.
 
     Labels and annotations of the template are kept; on a clash the controller's win.
     """
     attempt = job.replicas[member.replica].attempt if member.replica in job.replicas else 0
     labels = member_labels(job, member) | _queue_labels(job, member, scheduler, grouped=grouped)
+    labels |= own_labels or {}
     meta = metadata(job, member.pod, {**entries(slot.template, "metadata.labels"), **labels})
     meta["annotations"] = {**slot.annotations, ATTEMPT: str(attempt)}
     spec = _pod_spec(slot, _mounted(training, attached), scheduler, attached, skip_init=skip_init)

@@ -7,7 +7,9 @@ a key pair is to be generated, and who creates it on the cluster does so (ADR 00
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from posixpath import normpath
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import Field
 
 from statemachine.errors import Problem
 from statemachine.kinds.t9k.hostfile import HOSTFILE_PATH, HOSTFILE_VOLUME
@@ -18,6 +20,9 @@ from statemachine.rulebook import Draft, Layer, Rule
 from statemachine.schema.layout import Layout, Slot
 from statemachine.schema.lookup import items, text
 from statemachine.state import JobState
+
+AbsolutePath = Annotated[str, Field(pattern="^/", max_length=4096)]
+"""A path that begins at the root, as an SSH server wants it. Source: spec R15."""
 
 SSH_DIRECTORY: Final = "/root/.ssh"
 """Where the keys are unless the job says otherwise. Source: spec R15."""

@@ -36,14 +36,18 @@ def named_container(
     says: str,
     at: str,
     source: str,
+    also: tuple[str, ...] = (),
 ) -> Rule:
-    """Every template of `slots` has a container of this name; `at` is how the path of their containers is written."""
+    """Every template of `slots` has a container of this name; `at` is how the path of their containers is written.
+
+    With a name of `also` it is taken, too.
+    """
     sentence = f'a container named "{name}" is required'
 
     def check(draft: Draft) -> Iterator[Problem]:
         for slot in slots(draft.spec):
             if slot.containers and not any(
-                text(container, "name") == name for _, container in slot.containers
+                text(container, "name") in (name, *also) for _, container in slot.containers
             ):
                 yield Problem(id_, f"{slot.path}.containers", sentence)
 
