@@ -34,12 +34,15 @@ def mutable_changes(before: SpecPart, after: SpecPart, at: Steps = ()) -> Iterat
 
 
 def frozen_changes(model: type[SpecPart], old: Any, new: Any, at: Steps = ()) -> Iterator[Steps]:
-    """Where pod templates differ, as deep as both sides have the same shape."""
+    """Where pod templates differ, as deep as both sides have the same shape; an object that is absent is empty."""
+    old, new = ({} if side is None else side for side in (old, new))
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
         return
     for shape in fields(model).values():
         here, was, now = (*at, shape.name), old.get(shape.name), new.get(shape.name)
-        if shape.opaque and shape.mutable is None:
+        if shape.mutable is not None:
+            continue
+        if shape.opaque:
             yield from _differences(was, now, here, into_lists=True)
         elif shape.part is not None and shape.many and isinstance(was, list) and isinstance(now, list):
             for index, (one, other) in enumerate(zip(was, now, strict=False)):
