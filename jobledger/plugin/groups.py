@@ -16,6 +16,7 @@ KINDS: Final = frozenset({
     ("batch.tensorstack.dev/v1beta1", "DeepSpeedJob"),
     ("batch.tensorstack.dev/v1beta1", "DeepspeedJob"),
     ("batch.tensorstack.dev/v1beta1", "ColossalAIJob"),
+    ("batch.tensorstack.dev/v1beta1", "MPIJob"),
     ("batch.tensorstack.dev/v1beta1", "TensorFlowTrainingJob"),
     ("batch.tensorstack.dev/v1beta1", "XGBoostTrainingJob"),
     ("batch.tensorstack.dev/v1beta1", "GenericJob"),

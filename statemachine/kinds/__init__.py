@@ -10,6 +10,7 @@ from statemachine.kinds.beamjob import KIND as BEAM_JOB
 from statemachine.kinds.colossalaijob import KIND as COLOSSALAI_JOB
 from statemachine.kinds.deepspeedjob import KIND as DEEPSPEED_JOB
 from statemachine.kinds.genericjob import KIND as GENERIC_JOB
+from statemachine.kinds.mpijob import KIND as MPI_JOB
 from statemachine.kinds.pytorchjob import KIND as PYTORCH_JOB
 from statemachine.kinds.pytorchtrainingjob import KIND as PYTORCH_TRAINING_JOB
 from statemachine.kinds.tensorflowtrainingjob import KIND as TENSORFLOW_TRAINING_JOB
@@ -34,6 +35,7 @@ KINDS: tuple[Kind, ...] = (
     PYTORCH_TRAINING_JOB,
     DEEPSPEED_JOB,
     COLOSSALAI_JOB,
+    MPI_JOB,
     TENSORFLOW_TRAINING_JOB,
     XGBOOST_TRAINING_JOB,
     GENERIC_JOB,

@@ -69,6 +69,7 @@ WORKED = {
     "pytorchtrainingjob": "abcdefg",
     "deepspeedjob": "abcef",
     "colossalaijob": "abcefghi",
+    "mpijob": "abc",
     "pytorchjob": "abc",
     "genericjob": "abcde",
     "tensorflowtrainingjob": "abc",

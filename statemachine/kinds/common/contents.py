@@ -141,7 +141,7 @@ def amounts(path: str, resources: Mapping[str, Any]) -> Iterator[Found]:
     """What is wrong with the `requests` and `limits` of `resources`, which are at `path`."""
     for where in ("requests", "limits"):
         for name, value in entries(resources, where).items():
-            yield from _amount(f"{path}.{where}[{name}]", value, whole=_is_extended(name))
+            yield from _amount(f"{path}.{where}[{name}]", value, whole=is_extended(name))
 
 
 def _amount(path: str, value: object, *, whole: bool = False) -> Iterator[Found]:
@@ -156,7 +156,7 @@ def _amount(path: str, value: object, *, whole: bool = False) -> Iterator[Found]
         yield path, invalid(value, "must be a whole number")
 
 
-def _is_extended(resource: object) -> bool:
+def is_extended(resource: object) -> bool:
     """A resource of devices. Source: Kubernetes, IsExtendedResourceName."""
     return isinstance(resource, str) and "/" in resource and "kubernetes.io/" not in resource
 
