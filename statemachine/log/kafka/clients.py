@@ -42,6 +42,7 @@ from statemachine.log.kafka.privates import (
     become_dynamic,
     connections,
     forget_transaction,
+    forget_unsent,
     mark_stopped,
     protocol,
     security,
@@ -264,6 +265,7 @@ async def cut_off(client: Any) -> None:
         await asyncio.wait(tasks, timeout=_GOODBYE)
     if isinstance(client, AIOKafkaProducer):
         forget_transaction(client)
+        forget_unsent(client)
     try:
         async with asyncio.timeout(_GOODBYE):
             await connections(client).close()

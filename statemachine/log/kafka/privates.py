@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any, Final
 
 from statemachine.errors import ConfigError
@@ -115,6 +116,16 @@ def forget_transaction(producer: Any) -> None:
     waiter = getattr(producer._txn_manager, "_transaction_waiter", None)
     if waiter is not None:
         waiter.add_done_callback(_retrieved)
+
+
+def forget_unsent(producer: Any) -> None:
+    """Nobody waits until the producer's sender takes what has failed before, and asyncio need not say that it failed.
+
+    Batches have a future for that beside the one that says what became of them.
+    """
+    accumulator = producer._message_accumulator
+    for batch in (*chain.from_iterable(accumulator._batches.values()), *accumulator._pending_batches):
+        batch._drain_waiter.add_done_callback(_retrieved)
 
 
 def _retrieved(waiter: "asyncio.Future[Any]") -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import gc
 import re
 import tomllib
 from collections.abc import AsyncIterator
@@ -15,6 +16,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.consumer.group_coordinator import GroupCoordinator, NoGroupCoordinator
+from aiokafka.errors import KafkaError
 
 from jobledger.settings.sections import KafkaSettings
 from jobledger.wiring.ledger import Kafka
@@ -156,6 +158,27 @@ async def test_the_tasks_of_a_producer_are_its_sender_and_what_that_waits_for() 
     waited_for.add(pending)
     assert privates.tasks_of_producer(producer) == [sender, pending]
     await end([sender, pending])
+    privates.mark_stopped(producer)
+
+
+async def test_nobody_is_told_of_batches_that_failed_before_they_were_sent() -> None:
+    """A batch has two futures: what became of it, and that it was taken, which nobody waits for."""
+    said: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+    producer = AIOKafkaProducer(bootstrap_servers=BROKER)
+    accumulator = producer._message_accumulator
+    batch = producer.create_batch()
+    batch.append(timestamp=None, key=None, value=b"")
+    accepted = await accumulator.add_batch(batch, PART, 1)
+    accumulator.fail_all(KafkaError("fenced"))
+    with pytest.raises(KafkaError, match="fenced"):
+        await accepted
+    privates.forget_unsent(producer)
+    await asyncio.sleep(0)
+    accumulator._batches.clear()
+    del accepted, batch
+    gc.collect()
+    assert said == []
     privates.mark_stopped(producer)
 
 
