@@ -9,6 +9,7 @@ _FRESH: Final = {"JOBLEDGER_FRESH_SEEDS": "1", "JOBLEDGER_REQUIRE_ALL": "1"}
 
 
 _MANY: Final = "tests/unit/contract/test_many_lives.py"
+_TOPIC: Final = "tests/integration/kafka/test_publishing_ledgers.py"
 _HOOKS: Final = "tests/unit/sinks/test_webhook.py"
 
 
@@ -98,6 +99,17 @@ PARTS: Final = (
         "the same bytes after 1,000 restarts, in other processes, by other versions of Python",
         f"{_MANY}::test_a_publisher_that_is_restarted_anywhere_makes_the_same_bytes",
         f"{_MANY}::test_every_process_makes_the_same_bytes_of_a_log_whatever_python_it_runs_on",
+    ),
+    _events(
+        "e4",
+        "200 kills of two publishers at named points, 20 of three brokers, 10 partitions, 200,000 entries",
+        f"{_TOPIC}::test_two_publishers_and_brokers_are_killed_and_every_event_is_there_once",
+        f"{_TOPIC}::test_a_projecting_process_takes_over_from_one_that_is_killed",
+    ),
+    _events(
+        "e5",
+        "tables of 5,000 jobs that readers build, by two ways",
+        f"{_TOPIC}::test_tables_of_readers_from_the_beginning_and_by_backfill_are_what_the_server_lists",
     ),
     _events(
         "e10",

@@ -47,7 +47,9 @@ class _Killer:
         return watched
 
 
-def _armed(killer: _Killer) -> None:
+def armed(point: str, count: int) -> None:
+    """From now on this process is killed when `point` is reached for the `count`-th time."""
+    killer = _Killer(point, count)
     producer: Any = AIOKafkaProducer
     producer.begin_transaction = killer.around(producer.begin_transaction, before="before begin")
     producer.send_batch = killer.around(producer.send_batch, after="after send")
@@ -70,5 +72,5 @@ async def _publish(url: str, size: int) -> None:
 
 
 if __name__ == "__main__":
-    _armed(_Killer(sys.argv[3], int(sys.argv[4])))
+    armed(sys.argv[3], int(sys.argv[4]))
     asyncio.run(_publish(sys.argv[1], int(sys.argv[2])))

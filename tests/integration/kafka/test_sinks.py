@@ -1,17 +1,10 @@
 """The projectors of a controller with its log in Kafka publish to the ledger's topic, by default."""
 
-import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from jobledger.settings.events import EventsSettings
-from jobledger.settings.model import Settings
-from jobledger.wiring.ledger import Kafka as KafkaLedger
-from jobledger.wiring.ledger import Ledger, reading
-from jobledger.wiring.sinks import Sinks, checked, sinks_of
+from jobledger.wiring.sinks import checked
 from statemachine.errors import ConfigError
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.log import KafkaLog
@@ -19,37 +12,10 @@ from statemachine.log.kafka.partitioner import partition_of
 from statemachine.log.port import EntryDraft
 from tests.contract.lives import lives
 from tests.harness.fixtures import LEDGER_PARTITIONS
+from tests.integration.kafka.feeding import feeding, settings
 from tests.support.published_lives import topic_lines
 
 pytestmark = pytest.mark.integration
-
-
-def settings(tmp_path: Path, sinks: str = "") -> Settings:
-    if not sinks:
-        return Settings(store=tmp_path / "unused.db")
-    (tmp_path / "sinks.yaml").write_text(sinks, encoding="utf-8")
-    return Settings(store=tmp_path / "unused.db", events=EventsSettings(sinks=tmp_path / "sinks.yaml"))
-
-
-@asynccontextmanager
-async def feeding(address: Address, chosen: Settings, mine: Sequence[int]) -> AsyncIterator[Sinks]:
-    """A process feeds these partitions until the block is left."""
-    log_at = KafkaLedger(address, "aiokafka", "", 10.0)
-    async with reading(log_at) as partitions, sinks_of(chosen, log_at, Ledger(partitions)) as sinks:
-        assert sinks is not None
-        ends = [await log.end() for log in partitions.logs]
-        sinks.begin(lambda number: number in mine, lambda number: ends[number])
-        tasks = [asyncio.create_task(loop, name=name) for name, loop in sinks.loops()]
-        sinks.grown()
-        try:
-            async with asyncio.timeout(60):
-                while any(sinks.lag_entries().values()):  # noqa: ASYNC110
-                    await asyncio.sleep(0.05)
-            yield sinks
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def write(address: Address) -> None:
