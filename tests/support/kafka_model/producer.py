@@ -70,6 +70,14 @@ class _Transactions:
         self.partitions.setdefault(tp, False)
 
 
+class _Unsent:
+    """Batches that nobody has taken yet: none, as the model sends what it is given."""
+
+    def __init__(self) -> None:
+        self._batches: dict[TopicPartition, Sequence[Any]] = {}
+        self._pending_batches: Sequence[Any] = ()
+
+
 class _Sender:
     """The task that lives as long as the producer does, and those of what it is doing."""
 
@@ -106,6 +114,7 @@ class ModelProducer:
         self._id, self._timeout = transactional_id, transaction_timeout_ms / 1000
         self._name = f"{self.client.link.name}-{next(_clients)}"
         self._sender = _Sender()
+        self._message_accumulator = _Unsent()
         self._txn_manager = _Transactions()
         self._closed = False
         self._writer: Writing | None = None

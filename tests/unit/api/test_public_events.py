@@ -202,7 +202,9 @@ async def test_a_page_waits_at_the_end_for_what_comes() -> None:
         cursor = (await client.get("/v1/events?after=end")).headers[CURSOR]
         asked = client.get(f"/v1/events?after={cursor}&wait=60", headers={"Accept": LINES})
         waiting = asyncio.create_task(asked)
-        await asyncio.sleep(0)
+        for _ in range(300):  # more turns than an answer takes that waits for nothing
+            await asyncio.sleep(0)
+        assert not waiting.done()
         await write(log, new)
         lines = (await waiting).content.splitlines()
         assert lines

@@ -294,6 +294,19 @@ async def test_an_event_is_given_up_after_the_time_that_is_set(keys: tuple[Path,
     assert {failure.attempts for failure in simulated.failures} == {4}
 
 
+@on_simulated_time
+async def test_an_answer_whose_body_has_no_end_counts_by_its_status(tmp_path: Path) -> None:
+    (tmp_path / "k1").write_text(secret(b"a"))
+    simulated, published, said = Simulated(), events("a"), iter([500])
+    hook = simulated.hook(
+        lambda _: httpx.Response(next(said, 200), stream=Slow()),
+        Receiver("pager", URL, (tmp_path / "k1",)),
+    )
+    await hook.deliver(batch(published))
+    assert (simulated.waits, simulated.delivered) == ([5], ids(published))
+    assert len(simulated.requests) == len(published) + 1
+
+
 async def test_410_disables_the_sink(keys: tuple[Path, ...]) -> None:
     simulated = Simulated()
     hook = simulated.hook(lambda _: httpx.Response(410), Receiver("pager", URL, keys, concurrency=1))
