@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jobledger.cli.machine.follow import story
-from jobledger.cli.machine.running import Run, Wanted
+from jobledger.cli.machine.running import JobRun, RunOrder
 from jobledger.cli.server.submit import examined
 from jobledger.program.exit_codes import ended_with
 from jobledger.program.signals import listening
@@ -52,11 +52,11 @@ def main() -> None:
 
 async def show(held: Held, folder: Path) -> int:
     """The job runs to its end; the exit code that says how."""
-    wanted = Wanted(examined([str(manifest(folder))], "default"), TIMEOUT)
+    wanted = RunOrder(examined([str(manifest(folder))], "default"), TIMEOUT)
     store = held.settings.store
     with listening() as asked:
         async with embedded(store) as controller:
-            run = Run(App(controller), held, wanted, asked)
+            run = JobRun(App(controller), held, wanted, asked)
             async with running(controller):
                 killer = asyncio.create_task(kill_in_the_middle(run, store))
                 code = await run.to_its_end()
@@ -78,7 +78,7 @@ def manifest(folder: Path) -> Path:
     return copy
 
 
-async def kill_in_the_middle(run: Run, store: Path) -> None:
+async def kill_in_the_middle(run: JobRun, store: Path) -> None:
     """The victim's processes are killed, as the kernel does when memory runs out."""
     follower = await run.begun()
     while True:

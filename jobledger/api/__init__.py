@@ -24,7 +24,7 @@ from jobledger.api import (
 )
 from jobledger.console import PAGES
 from jobledger.console.details.lives import Lives
-from jobledger.console.frame import Console, Options, refused
+from jobledger.console.frame import Console, ConsoleOptions, refused
 from jobledger.publishing.naming import unnamed
 from jobledger.publishing.projected import Named, ProjectedStream
 from jobledger.service.app import App
@@ -33,7 +33,7 @@ from jobledger.web import health
 from jobledger.web.guards import ClusterGuard, LocalOnly
 from jobledger.web.limits import Limits
 from jobledger.web.problems import install
-from jobledger.web.responses import Answer
+from jobledger.web.responses import RedactedResponse
 from jobledger.web.reviews import Reviews
 from jobledger.web.streams import Closing
 
@@ -42,7 +42,7 @@ def create(
     app: App,
     closing: Closing | None = None,
     reviews: Reviews | None = None,
-    options: Options | None = None,
+    options: ConsoleOptions | None = None,
     named: Named = unnamed,
 ) -> FastAPI:
     """The ASGI application over `app`, whose ledger is `named`; its streams end when `closing` says so.
@@ -51,8 +51,8 @@ def create(
     there go. Without, it serves this machine alone, and everybody on it who can reach it. Every error is answered
     with a problem, or a page of the console where one is wanted.
     """
-    console = Console(app, closing or Closing(), options or Options())
-    api = discovery.Described(
+    console = Console(app, closing or Closing(), options or ConsoleOptions())
+    api = discovery.DescribedApi(
         title="jobledger",
         version=version("jobledger"),
         description="Distributed training jobs: their objects, their lives, and what the console shows of them.",
@@ -60,7 +60,7 @@ def create(
         redoc_url=None,
         servers=[{"url": console.options.base or "/"}],
         openapi_url=discovery.DESCRIPTION,
-        default_response_class=Answer,
+        default_response_class=RedactedResponse,
     )
     api.guarded = reviews is not None
     api.state.jobledger, api.state.console = app, console

@@ -11,7 +11,7 @@ from jobledger.api.requests import Asking, Namespace, place
 from jobledger.console.choices import RESOURCES
 from jobledger.console.forms.field_labels import CLAIMS, QUEUES
 from jobledger.console.frame import Console
-from jobledger.web.rights import Caller, Right, demand
+from jobledger.web.rights import AccessRight, Caller, demand
 from statemachine.schema.lookup import find
 
 
@@ -21,7 +21,7 @@ def routes(console: Console) -> APIRouter:
 
     async def listed(name: str, caller: Caller, namespace: str) -> Sequence[dict[str, Any]]:
         resource, meant = RESOURCES[name], place(console, namespace) or console.options.new_jobs
-        await demand(caller, Right("list", resource.group, resource.plural, meant))
+        await demand(caller, AccessRight("list", resource.group, resource.plural, meant))
         return await console.app.cluster.list(resource.api_version, resource.kind, meant)
 
     @router.get("/pvcs", **answers(models.Claims))

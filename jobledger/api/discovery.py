@@ -17,7 +17,7 @@ DESCRIPTION: Final = "/v1/openapi.json"
 _SCHEMAS: Final = "#/components/schemas/"
 
 
-class Described(FastAPI):
+class DescribedApi(FastAPI):
     """An application that describes itself; with `guarded` a token says who asks."""
 
     guarded: bool = False

@@ -15,7 +15,7 @@ from jobledger.jobs.changes import queue_note
 from jobledger.jobs.views import phase_meant
 from jobledger.manifests import read
 from jobledger.service.app import App
-from jobledger.web.rights import Right, demand, over, permitted, still_permitted, to_create
+from jobledger.web.rights import AccessRight, demand, over, permitted, still_permitted, to_create
 from jobledger.web.streams import watch_response
 from k8s_bridge.selectors import Selector
 from statemachine.redact import redacted
@@ -132,7 +132,7 @@ def _writing(router: APIRouter, app: App) -> None:
         grace: Annotated[float | None, Query(ge=0, description="seconds for the pods")] = None,
     ) -> dict[str, Any]:
         """The job's deletion has begun; what has been said of it stays in the log."""
-        pods = () if grace is None else (Right("delete", "", "pods", namespace),)
+        pods = () if grace is None else (AccessRight("delete", "", "pods", namespace),)
         await demand(caller, over(job, "delete"), *pods)
         await app.delete(job, actor, grace)
         return job

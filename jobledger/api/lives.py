@@ -10,20 +10,20 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from jobledger.api.models import Told, answers
-from jobledger.lives.history import History
+from jobledger.api.models import LifeAnswer, answers
+from jobledger.lives.history import JobHistory
 from jobledger.lives.lookup import chosen, others
-from jobledger.lives.rendering import Form, history_answer, why_answer
+from jobledger.lives.rendering import AnswerForm, history_answer, why_answer
 from jobledger.service.app import App
-from jobledger.web.rights import Caller, Right, caller_of, demand, may_list, permitted
+from jobledger.web.rights import AccessRight, Caller, caller_of, demand, may_list, permitted
 from statemachine.kinds import names_of
 
 
 def _form(
     data: Annotated[bool, Query(description="as data, not as text")] = False,
     width: Annotated[int | None, Query(ge=20, le=1000, description="columns of the text")] = None,
-) -> Form:
-    return Form(text=not data, width=width)
+) -> AnswerForm:
+    return AnswerForm(text=not data, width=width)
 
 
 async def _life(
@@ -34,7 +34,7 @@ async def _life(
     *,
     uid: Annotated[str, Query(description="which of several jobs that had the name")] = "",
     kind: Annotated[str, Query(description="which, where jobs of several kinds share the name")] = "",
-) -> History:
+) -> JobHistory:
     """Everything that the log holds of the job that is meant, if the caller may see it."""
     app: App = request.app.state.jobledger
     kinds = await permitted(caller, "get", namespace, name=job, kind=kind)
@@ -44,26 +44,28 @@ async def _life(
     life = chosen(known, job, namespace=namespace, uid=uid, kind=kind)
     await demand(
         caller,
-        Right.over(names_of(life.state.api_version, life.state.object_kind), "get", namespace, life.name),
+        AccessRight.over(
+            names_of(life.state.api_version, life.state.object_kind), "get", namespace, life.name
+        ),
     )
     note = "" if uid else others(known, job, namespace=namespace, kind=kind)
     return await app.life(life, note)
 
 
-Life = Annotated[History, Depends(_life)]
-Wanted = Annotated[Form, Depends(_form)]
+Life = Annotated[JobHistory, Depends(_life)]
+Wanted = Annotated[AnswerForm, Depends(_form)]
 
 
 def routes() -> APIRouter:
     """The router; the application is the request's."""
     router = APIRouter(prefix="/v1/lives/{namespace}/{job}")
 
-    @router.get("/history", **answers(Told))
+    @router.get("/history", **answers(LifeAnswer))
     async def history(life: Life, form: Wanted, seq: str = "", *, full: bool = False) -> dict[str, Any]:
         """The job's entries, as text or as data; `seq` picks some, `full` shows all of their fields."""
         return asdict(await asyncio.to_thread(history_answer, life, form, seq=seq, full=full))
 
-    @router.get("/why", **answers(Told))
+    @router.get("/why", **answers(LifeAnswer))
     async def why(life: Life, form: Wanted, at: str = "") -> dict[str, Any]:
         """Why the job is as it is, or was at the moment `at`."""
         return asdict(await asyncio.to_thread(why_answer, life, form, at=at))

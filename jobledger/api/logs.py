@@ -14,7 +14,7 @@ from jobledger.console.frame import Console
 from jobledger.console.logs import window
 from jobledger.console.logs.sources import heard
 from jobledger.program.errors import NotPossible, UnknownReplica
-from jobledger.web.rights import Right, demand, over, still_may
+from jobledger.web.rights import AccessRight, demand, over, still_may
 from jobledger.web.streams import begun, log_response
 from k8s_bridge.port import TailedLogs
 from statemachine.errors import Missing
@@ -36,7 +36,7 @@ def routes(console: Console, lives: Lives) -> APIRouter:
         follow: bool = False,
     ) -> StreamingResponse:
         """What a replica writes; with `follow` until it ends."""
-        right = Right("get", "", "pods", subject.namespace, subresource="log")
+        right = AccessRight("get", "", "pods", subject.namespace, subresource="log")
         await demand(caller, right)
         if subject.job is None:
             raise NotPossible(f'job "{subject.name}" has no log: nothing has been decided about it yet')

@@ -10,10 +10,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from jobledger.lives.answer import Answer as Told
+from jobledger.lives.answer import LifeAnswer
 from projectors.explain import Explanation
 
-__all__ = ["Explanation", "Told", "answers"]
+__all__ = ["Explanation", "LifeAnswer", "answers"]
 
 Object = dict[str, Any]
 

@@ -17,11 +17,10 @@ from jobledger.console.details.render import offered
 from jobledger.console.details.subject import Subject
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.listing import listable, page_of
-from jobledger.console.queries import FILTERS
-from jobledger.console.queries import Query as ListQuery
+from jobledger.console.queries import FILTERS, ListQuery
 from jobledger.jobs.views import event_of
 from jobledger.web.responses import yaml_answer
-from jobledger.web.rights import Right, demand
+from jobledger.web.rights import AccessRight, demand
 from statemachine.redact import redacted
 
 ENTRIES: Final = 1000
@@ -80,7 +79,7 @@ def _life(router: APIRouter, console: Console, lives: Lives) -> None:
     @router.get(JOB + "/events", **answers(models.Events))
     async def events(subject: Known, caller: Asking) -> Data:
         """The Kubernetes Events of a job, oldest first."""
-        await demand(caller, Right("list", "", "events", subject.namespace))
+        await demand(caller, AccessRight("list", "", "events", subject.namespace))
         events = await console.app.events(subject.job) if subject.job else ()
         return {"items": redacted([event_of(event) for event in events], *_secretive(subject))}
 
@@ -125,7 +124,7 @@ def _pods(router: APIRouter, console: Console, lives: Lives) -> None:
     @router.get(JOB + "/metrics", **answers(models.Metrics))
     async def metrics(subject: Known, caller: Asking, asked: Wanted) -> Data:
         """What the pods use over time; without a source, requests and limits alone."""
-        await demand(caller, Right("list", "", "pods", subject.namespace))
+        await demand(caller, AccessRight("list", "", "pods", subject.namespace))
         measuring = await measurer.of(subject, caller, asked)
         panels = await measuring.all() if measuring else ()
         return {

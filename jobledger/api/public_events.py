@@ -28,7 +28,7 @@ from jobledger.publishing.selection import (
     severity_in,
     types_in,
 )
-from jobledger.web.rights import Caller, Right
+from jobledger.web.rights import AccessRight, Caller
 from jobledger.web.streams import HEARTBEAT, Closing
 from jobledger.wiring.states import LatestStates
 from k8s_bridge.selectors import Selector
@@ -118,9 +118,9 @@ def visible_to(caller: Caller) -> Visible:
 
     async def visible(envelope: Envelope) -> bool:
         names = names_of(str(envelope["apiversion"]), str(envelope["kind"]))
-        everywhere = Right.over(names, "list", "")
+        everywhere = AccessRight.over(names, "list", "")
         return await caller.may(everywhere) or await caller.may(
-            Right.over(names, "list", str(envelope["namespace"]))
+            AccessRight.over(names, "list", str(envelope["namespace"]))
         )
 
     return visible

@@ -7,10 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 from jobledger.console.details.point_in_time import Told
-from jobledger.console.details.replicas import Row
+from jobledger.console.details.replicas import ReplicaRow
 from jobledger.console.details.subject import Subject
 from jobledger.console.drafts import examined
-from jobledger.console.monitoring.panels import Shown
+from jobledger.console.monitoring.panels import ShownPanel
 from projectors.history import EntryRow, Listed
 from projectors.history.facts import resources
 from statemachine.budget import Budget, budget
@@ -58,7 +58,7 @@ def listed(row: Listed) -> Data:
     return {**{camel(name): value for name, value in shown.items()}, **columns}
 
 
-def job(subject: Subject, rows: Sequence[Row], launch: str, offered: Sequence[str]) -> Data:
+def job(subject: Subject, rows: Sequence[ReplicaRow], launch: str, offered: Sequence[str]) -> Data:
     """The job: its spec in the canonical form, status, sums, restarts, command lines; secrets taken out."""
     state, held = subject.state, subject.job or {}
     restarts = budget(state) if state else Budget(None, 0)
@@ -104,7 +104,7 @@ def sums(subject: Subject) -> Mapping[str, Mapping[str, float | None]]:
     }
 
 
-def panel(shown: Shown, error: str) -> Data:
+def panel(shown: ShownPanel, error: str) -> Data:
     """A panel: its bounds and lines, points as `[seconds since 1970, value]`."""
     return {
         "name": shown.panel.name,

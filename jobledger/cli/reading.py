@@ -17,7 +17,7 @@ from jobledger.cli.suggestions import repeating
 from jobledger.program.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
-    from jobledger.lives.answer import Answer
+    from jobledger.lives.answer import LifeAnswer
     from jobledger.settings.model import Settings
     from statemachine.log.port import ReadableLog
 
@@ -99,7 +99,7 @@ def terminal_width() -> int | None:
     return min(WIDEST, max(NARROWEST, shutil.get_terminal_size().columns)) if sys.stdout.isatty() else None
 
 
-def show(answer: "Answer", output: common.Output, advice: str = "") -> int:
+def show(answer: "LifeAnswer", output: common.Output, advice: str = "") -> int:
     """The answer, with what is to be said beside it; gives the exit code that goes with it."""
     for note in answer.notes:
         common.warn(note)

@@ -160,9 +160,11 @@ def _in_order(reports: list[dict[str, Any]], files: Sequence[str]) -> list[dict[
 
 
 def _where(report: dict[str, Any]) -> str:
-    from jobledger.manifests import Source
+    from jobledger.manifests import ManifestSource
 
-    return str(Source(report["file"], report["document"], report["line"], report["column"], report["item"]))
+    return str(
+        ManifestSource(report["file"], report["document"], report["line"], report["column"], report["item"])
+    )
 
 
 def _lines(reports: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -39,7 +39,7 @@ class NoAnswer(Unreached):
     """The server was reached, or seemed to be, and says nothing."""
 
 
-class Answer(NamedTuple):
+class ServerResponse(NamedTuple):
     """What a server said; the names of `headers` are in lower case."""
 
     status: int
@@ -58,7 +58,7 @@ class Answer(NamedTuple):
 class Pieces(Iterator[bytes]):
     """The body of an answer as it comes; `head` is the answer without it, or all of one that says no."""
 
-    def __init__(self, head: Answer, response: http.client.HTTPResponse, where: str) -> None:
+    def __init__(self, head: ServerResponse, response: http.client.HTTPResponse, where: str) -> None:
         self.head, self._response, self._where = head, response, where
 
     def __iter__(self) -> "Pieces":
@@ -121,7 +121,7 @@ class Server:
         content: str = "application/json",
         headers: Headers = (),
         patience: float | None = TIMEOUT,
-    ) -> Answer:
+    ) -> ServerResponse:
         """The whole answer, given up after `patience` seconds of nothing. Raises ClusterUnavailable, NoAnswer."""
         connection, target = self._any(patience), self._target(path, query)
         kept = False
@@ -247,9 +247,9 @@ class Server:
             raise Unreached(f"{self._where} cannot be reached: {reason}", reason) from None
 
 
-def _answer(response: http.client.HTTPResponse, body: bytes) -> Answer:
+def _answer(response: http.client.HTTPResponse, body: bytes) -> ServerResponse:
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Answer(response.status, response.headers.get_content_type(), body, headers)
+    return ServerResponse(response.status, response.headers.get_content_type(), body, headers)
 
 
 class _Secure(http.client.HTTPSConnection):

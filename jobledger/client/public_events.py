@@ -16,7 +16,7 @@ from contextlib import closing
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
-from jobledger.client.connection import TIMEOUT, Answer, Headers, Server, path_of
+from jobledger.client.connection import TIMEOUT, Headers, Server, ServerResponse, path_of
 from jobledger.program.errors import NoServer, ServerRefused
 from statemachine.errors import ClusterUnavailable
 
@@ -136,7 +136,7 @@ class _Reader:
                     case _:
                         pass
 
-    def _check(self, answer: Answer) -> None:
+    def _check(self, answer: ServerResponse) -> None:
         if answer.status in _LATER:
             raise ClusterUnavailable(f"it answers {answer.status}")
         if answer.status >= 400:

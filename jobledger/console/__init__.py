@@ -11,9 +11,9 @@ from fastapi import APIRouter
 
 from jobledger.console import about, actions, assets, details, labels, listing
 from jobledger.console import create as creating
-from jobledger.console.frame import Console, Options
+from jobledger.console.frame import Console, ConsoleOptions
 
-__all__ = ["PAGES", "Console", "Options"]
+__all__ = ["PAGES", "Console", "ConsoleOptions"]
 
 PAGES: Final[tuple[Callable[[Console], APIRouter], ...]] = (
     assets.routes,

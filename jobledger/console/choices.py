@@ -11,7 +11,7 @@ from typing import Any, Final
 from jobledger.console.forms.field_labels import CLAIMS, CONFIG_MAPS, KEYS, QUEUES, choices_of
 from jobledger.console.frame import Console
 from jobledger.web.cache import Cache
-from jobledger.web.rights import Caller, Right
+from jobledger.web.rights import AccessRight, Caller
 from statemachine.errors import ClusterError
 from statemachine.kinds import KINDS
 from statemachine.schema.form import VOLUME_CLAIMS, ChoiceSource
@@ -58,7 +58,7 @@ class Offering:
             if (name == QUEUES and not self._queues) or (name == CONFIG_MAPS and not variables):
                 continue
             try:
-                if await caller.may(Right("list", resource.group, resource.plural, namespace)):
+                if await caller.may(AccessRight("list", resource.group, resource.plural, namespace)):
                     choices |= await self._listed(name, resource, namespace)
             except ClusterError:
                 continue  # a form without choices is a form all the same

@@ -12,9 +12,9 @@ from starlette.responses import Response
 from jobledger.console import drafts
 from jobledger.console.actions import ACTOR
 from jobledger.console.choices import Choices, Offering
-from jobledger.console.forms.build import Builder
+from jobledger.console.forms.build import FormBuilder
 from jobledger.console.forms.posted import Posted as Fields
-from jobledger.console.forms.read import Reader, starter
+from jobledger.console.forms.read import FormReader, starter
 from jobledger.console.forms.tree import Field, Group, Many, nodes, place
 from jobledger.console.frame import Console, page, url
 from jobledger.console.session import Posted
@@ -81,7 +81,7 @@ class Creating:
         `yaml` is a preview of the manifest, for the page that shows one beside the form.
         """
         options, language = self._console.options, language_of(request)
-        builder = Builder(language, kind, options.gpus, queues=options.t9k_scheduler)
+        builder = FormBuilder(language, kind, options.gpus, queues=options.t9k_scheduler)
         tree = builder.form(manifest, namespace=not options.namespace)
         wrong, left = place(tree, said.problems, touched)
         return page(
@@ -174,7 +174,7 @@ class Creating:
             strict=verb in ("create", "preview"),
         )
         options = self._console.options
-        reader = Reader(fields, kind, options.gpus, queues=options.t9k_scheduler)
+        reader = FormReader(fields, kind, options.gpus, queues=options.t9k_scheduler)
         manifest = drafts.completed(reader.manifest(base_of(posted)), kind) if fields.strict else None
         return manifest or reader.manifest(base_of(posted)), fields.problems
 

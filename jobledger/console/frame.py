@@ -49,7 +49,7 @@ HEADERS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Options:
+class ConsoleOptions:
     """How a console is set up: `jobledger.settings.ConsoleSettings` as the pages need it.
 
     `namespace` is the one that it shows (empty: all that the user may see), `base` the path that a proxy in front
@@ -67,7 +67,7 @@ class Options:
     listeners_per_user: int = 20
 
     @classmethod
-    def of(cls, settings: Settings) -> "Options":
+    def of(cls, settings: Settings) -> "ConsoleOptions":
         """What the settings say."""
         said = settings.console
         gpus = tuple(name.strip() for name in said.gpus.split(",") if name.strip())
@@ -89,7 +89,7 @@ class Console:
 
     app: App
     closing: Closing
-    options: Options = field(default_factory=Options)
+    options: ConsoleOptions = field(default_factory=ConsoleOptions)
     _ready: set[str] = field(default_factory=set)
 
     async def ready(self) -> History:

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from jobledger.console.allowed_actions import offered
 from jobledger.console.frame import HEADERS, Console, Route, is_fragment, page, url
-from jobledger.console.queries import ALL_COLUMNS, PHASES, SIZES, Query, columns
+from jobledger.console.queries import ALL_COLUMNS, PHASES, SIZES, ListQuery, columns
 from jobledger.web.cache import Cache
 from jobledger.web.rights import Caller, caller_of, permitted
 from projectors.history import JobFilter, Listed, ListPage
@@ -36,7 +36,7 @@ def routes(console: Console) -> APIRouter:
     @router.get("/jobs")
     async def jobs(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Response:
         """The list, as the query wants it."""
-        query, namespace = Query.of(request.query_params), console.options.namespace
+        query, namespace = ListQuery.of(request.query_params), console.options.namespace
         listing = (await console.ready()).listing
         kinds = await listable(caller, namespace)
         wanted = query.wanted(kinds, namespace)
@@ -84,7 +84,7 @@ async def listable(caller: Caller, namespace: str) -> Sequence[str]:
     return [kind for kind in KNOWN if kind in allowed]
 
 
-async def page_of(listing: JobListing, query: Query, wanted: JobFilter) -> ListPage:
+async def page_of(listing: JobListing, query: ListQuery, wanted: JobFilter) -> ListPage:
     """The page of the list that the query means. Raises as `Listing.page`."""
     start = (query.page - 1) * query.size
     return await listing.page(

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from jobledger.console.forms.build import Builder
+from jobledger.console.forms.build import FormBuilder
 from jobledger.console.forms.posted import Posted as Fields
-from jobledger.console.forms.read import Reader
+from jobledger.console.forms.read import FormReader
 from jobledger.console.forms.tree import Field, Group, place
 from jobledger.console.session import Posted
 from jobledger.console.words import Language
@@ -28,7 +28,7 @@ def fields(
     """The inputs: as the job has it, or as they were typed, with what is wrong at each."""
     kind, model = _model(job)
     value = _now(job) if form is None else _typed(job, form)[0]
-    nodes = Builder(language, kind, (), queues=False).part(model, value, PATH)
+    nodes = FormBuilder(language, kind, (), queues=False).part(model, value, PATH)
     inputs = [node for node in nodes if isinstance(node, Field)]
     if isinstance(error, SpecInvalid):
         place(Group("", "", children=[*inputs]), [(problem.path, problem.text) for problem in error.problems])
@@ -54,7 +54,7 @@ def patch(job: Manifest, form: Posted) -> Manifest:
 def _typed(job: Manifest, form: Posted) -> tuple[Manifest, Fields]:
     kind, model = _model(job)
     posted = Fields(form, strict=True)
-    return Reader(posted, kind, (), queues=False).part(model, _now(job), PATH), posted
+    return FormReader(posted, kind, (), queues=False).part(model, _now(job), PATH), posted
 
 
 def _now(job: Manifest) -> Mapping[str, Any]:

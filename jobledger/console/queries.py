@@ -38,7 +38,7 @@ _LONGEST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class ListQuery:
     """What is asked of the list."""
 
     q: str = ""
@@ -55,7 +55,7 @@ class Query:
     size: int = 20
 
     @classmethod
-    def of(cls, asked: QueryParams) -> "Query":
+    def of(cls, asked: QueryParams) -> "ListQuery":
         """As the address says it; what makes no sense there is as if it were not said.
 
         Raises:
@@ -82,7 +82,7 @@ class Query:
         )
 
     @classmethod
-    def strictly(cls, asked: QueryParams, *others: str) -> "Query":
+    def strictly(cls, asked: QueryParams, *others: str) -> "ListQuery":
         """As a program says it, which is told what makes no sense. `others`: parameters that are not the list's.
 
         Raises:
@@ -102,7 +102,7 @@ class Query:
     @property
     def address(self) -> str:
         """The query string that says this; what is usual is left out."""
-        usual = Query()
+        usual = ListQuery()
         pairs: list[tuple[str, str]] = [("q", self.q)] if self.q else []
         pairs += [(name, value) for name in FILTERS for value in getattr(self, name)]
         if (self.sort, self.descending) != (usual.sort, usual.descending):

@@ -7,7 +7,7 @@ from typing import Any, Final
 import yaml
 
 from jobledger.generate.kind_pages import NOTE, table
-from jobledger.telemetry.catalog import CATALOG, Described
+from jobledger.telemetry.catalog import CATALOG, MetricFamily
 
 RULES: Final = "deploy/monitoring/alerts.yaml"
 INTRO: Final = "docs/_metrics.intro.md"
@@ -29,7 +29,7 @@ def _rows(group: str) -> Iterator[list[str]]:
             yield [f"`{each.name}`", each.type, labels, _meaning(each)]
 
 
-def _meaning(about: Described) -> str:
+def _meaning(about: MetricFamily) -> str:
     if not about.bounds:
         return about.meaning
     return f"{about.meaning} Buckets: up to {_span(about.bounds[0])} … {_span(about.bounds[-1])}."

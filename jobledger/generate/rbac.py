@@ -27,7 +27,7 @@ LABELS: Final = {"app.kubernetes.io/name": "jobledger", "app.kubernetes.io/insta
 """On everything that is installed but the CRDs, so that one selector uninstalls it and leaves the jobs."""
 
 
-class Rule(NamedTuple):
+class PolicyRule(NamedTuple):
     """Verbs on resources of one API group, on all objects or on those named."""
 
     group: str
@@ -63,7 +63,7 @@ class Scope(StrEnum):
         return f"jobledger-{role}" if self is Scope.JOBS else f"jobledger-{role}-{self}"
 
 
-Rules = Sequence[Rule]
+Rules = Sequence[PolicyRule]
 
 When = tuple[str, str]
 """A setting of a kind, and the value that it has (`Owned.when`)."""
@@ -83,7 +83,7 @@ def _jobs(kinds: Sequence[Kind], *verbs: str, subresource: str = "") -> Rules:
     groups: dict[str, list[str]] = {}
     for names in (spelling for kind in kinds for spelling in (kind.names, *kind.aliases)):
         groups.setdefault(names.group, []).append(names.plural + subresource)
-    return [Rule(group, tuple(plurals), verbs) for group, plurals in groups.items()]
+    return [PolicyRule(group, tuple(plurals), verbs) for group, plurals in groups.items()]
 
 
 def _owned(kinds: Sequence[Kind], verbs: tuple[str, ...], when: When | None = None) -> Rules:
@@ -91,26 +91,26 @@ def _owned(kinds: Sequence[Kind], verbs: tuple[str, ...], when: When | None = No
     owned: dict[Owned, None] = dict.fromkeys(
         child for kind in kinds for child in kind.owns if child.when == when
     )
-    return [Rule(child.group, (child.plural,), verbs) for child in owned]
+    return [PolicyRule(child.group, (child.plural,), verbs) for child in owned]
 
 
 def _shown(kinds: Sequence[Kind]) -> Rules:
     """What pages show of what jobs own."""
     owned = dict.fromkeys(child for kind in kinds for child in kind.owns if child.is_shown)
-    return [Rule(child.group, (child.plural,), ("get",)) for child in owned]
+    return [PolicyRule(child.group, (child.plural,), ("get",)) for child in owned]
 
 
 def _offered(kinds: Sequence[Kind]) -> Rules:
     """What else forms of these kinds offer."""
     sources = dict.fromkeys(source for kind in kinds for source in kind.form.choices.values())
-    return [Rule(source.group, (source.plural,), ("list",)) for source in sources if source.group]
+    return [PolicyRule(source.group, (source.plural,), ("list",)) for source in sources if source.group]
 
 
 def _watched() -> Rules:
     """What a process follows that bridges, or that acts on children: both work from the same watches."""
     return [
         *_jobs(ALWAYS, *_FOLLOW),
-        Rule("", ("pods", "services"), _FOLLOW),
+        PolicyRule("", ("pods", "services"), _FOLLOW),
         *_owned(ALWAYS, _FOLLOW),
     ]
 
@@ -119,15 +119,17 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
     Role.BRIDGE: {
         Scope.JOBS: [
             *_watched(),
-            Rule("", ("pods",), ("get",)),  # one that lost its labels: no list and no watch shows it
+            PolicyRule("", ("pods",), ("get",)),  # one that lost its labels: no list and no watch shows it
         ],
         Scope.OWN: [
-            Rule("coordination.k8s.io", ("leases",), ("create",)),  # a name cannot be asked for at creation
-            Rule("coordination.k8s.io", ("leases",), ("get", "update"), (LEASE,)),
+            PolicyRule(
+                "coordination.k8s.io", ("leases",), ("create",)
+            ),  # a name cannot be asked for at creation
+            PolicyRule("coordination.k8s.io", ("leases",), ("get", "update"), (LEASE,)),
         ],
         Scope.CLUSTER: [
             # whether names in the history are verified (ADR 0023)
-            Rule(
+            PolicyRule(
                 GROUP,
                 ("validatingadmissionpolicies", "validatingadmissionpolicybindings"),
                 ("get",),
@@ -141,28 +143,28 @@ GRANTS: Final[Mapping[Role, Mapping[Scope, Rules]]] = {
             *_watched(),
             *_jobs(ALWAYS, "get"),
             *_jobs(ALWAYS, "patch", subresource="/status"),
-            Rule("", ("pods", "services"), _MAKE),
+            PolicyRule("", ("pods", "services"), _MAKE),
             # get: whose it is, of which only metadata is asked; watching would show everybody's (ADR 0013)
-            Rule("", ("secrets",), ("get", "create", "delete")),
+            PolicyRule("", ("secrets",), ("get", "create", "delete")),
             *_owned(ALWAYS, _MAKE),
-            Rule("", ("events",), ("create",)),
+            PolicyRule("", ("events",), ("create",)),
         ],
     },
     Role.FRONT: {
         Scope.JOBS: [
             *_jobs(ALWAYS, "get", "list", "create", "patch", "delete"),
             # one by one, for those who may get them themselves: replicas as such are in the log
-            Rule("", ("pods", "pods/log"), ("get",)),
+            PolicyRule("", ("pods", "pods/log"), ("get",)),
             *_shown(ALWAYS),
-            Rule("", ("events",), ("list",)),
+            PolicyRule("", ("events",), ("list",)),
             # what the form offers, to those who may list it themselves
-            Rule("", ("persistentvolumeclaims",), ("list",)),
-            Rule("", ("configmaps",), ("list",)),
+            PolicyRule("", ("persistentvolumeclaims",), ("list",)),
+            PolicyRule("", ("configmaps",), ("list",)),
             *_offered(ALWAYS),
         ],
         Scope.CLUSTER: [
-            Rule("authentication.k8s.io", ("tokenreviews",), ("create",)),
-            Rule("authorization.k8s.io", ("subjectaccessreviews",), ("create",)),
+            PolicyRule("authentication.k8s.io", ("tokenreviews",), ("create",)),
+            PolicyRule("authorization.k8s.io", ("subjectaccessreviews",), ("create",)),
         ],
     },
 }
@@ -195,7 +197,7 @@ SWITCHED_GRANTS: Final[Mapping[str, Mapping[Role, Rules]]] = {
 """Plural of an opt-in kind → role → rules, in the namespaces where it is switched on."""
 
 
-_WORKLOADS: Final = (Rule("kueue.x-k8s.io", ("workloads",), _FOLLOW),)
+_WORKLOADS: Final = (PolicyRule("kueue.x-k8s.io", ("workloads",), _FOLLOW),)
 
 KUEUE_GRANTS: Final[Mapping[Role, Rules]] = {Role.BRIDGE: _WORKLOADS, Role.PROJECTORS: _WORKLOADS}
 """What roles need beside `GRANTS` where Kueue's Workloads are read: both work from the same watches."""

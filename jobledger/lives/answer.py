@@ -5,7 +5,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LifeAnswer:
     """What a job's history says to a question.
 
     `data` is for programs, `text` for people (None where the question was for the other); `notes` are said

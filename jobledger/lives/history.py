@@ -20,7 +20,7 @@ from statemachine.state import JobState
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class HistoryLine:
     """A record of a job's history: its entry and the phase after it, or why it does not count (`fault`)."""
 
     record: Record
@@ -35,14 +35,14 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class HistoryReading:
     """What the records of a job say, from the first on.
 
     `entries` are those that can be told, up to the moment that was asked for; `state` is the one after them. `last`:
     the number of the last record that counts. `doubt`: why the history cannot be read to its end; empty if it can.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[HistoryLine, ...]
     entries: tuple[Entry, ...]
     state: JobState
     last: Seq
@@ -50,24 +50,24 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class JobHistory:
     """Everything that the log holds of a job, in log order. `note`: whom else the name could have meant."""
 
     job: Known
     records: tuple[Record, ...]
     note: str = ""
 
-    def read(self, take: Callable[[LifeStep], None] = lambda _: None, moment: Moment = NOW) -> Reading:
+    def read(self, take: Callable[[LifeStep], None] = lambda _: None, moment: Moment = NOW) -> HistoryReading:
         """The records are read, each once; `take` is given what can be told up to the `moment`.
 
         Raises:
             ConfigError: it is no moment of the job's.
         """
-        life, lines, entries = Life(self.job.uid), list[Line](), list[Entry]()
+        life, lines, entries = Life(self.job.uid), list[HistoryLine](), list[Entry]()
         still, state = True, life.tracked.state
         for record in self.records:
             step = life.add(record)
-            lines.append(Line(record, step.entry, step.state.phase, step.fault))
+            lines.append(HistoryLine(record, step.entry, step.state.phase, step.fault))
             if step.entry is None or not step.whole:
                 continue
             entries.append(step.entry)
@@ -76,15 +76,17 @@ class History:
                 state = step.state
                 take(step)
         known = moment.count(entries, str(self.job)) if entries else 0
-        return Reading(tuple(lines), tuple(entries[:known]), state, life.tracked.seq, self._doubt(lines))
+        return HistoryReading(
+            tuple(lines), tuple(entries[:known]), state, life.tracked.seq, self._doubt(lines)
+        )
 
-    def _doubt(self, lines: Sequence[Line]) -> str:
+    def _doubt(self, lines: Sequence[HistoryLine]) -> str:
         if not lines:  # known by its saved state alone, as where entries were deleted, or not restored
             return f"the log holds none of its entries, only its state as saved after entry {self.job.seq}"
         return next((f"entry {line.record.seq}: {line.fault}" for line in lines if line.fault), "")
 
 
-async def find(log: ReadableLog, job: str, *, namespace: str, uid: str, kind: str = "") -> History:
+async def find(log: ReadableLog, job: str, *, namespace: str, uid: str, kind: str = "") -> JobHistory:
     """The history of the job that is meant.
 
     Where the log finds jobs, only first entries are read for it, and then those of this job. Where it does not
@@ -99,11 +101,11 @@ async def find(log: ReadableLog, job: str, *, namespace: str, uid: str, kind: st
 
 async def _found(
     log: ReadableLog, jobs: Sequence[Known], job: str, *, namespace: str, uid: str, kind: str
-) -> History:
+) -> JobHistory:
     meant = chosen(jobs, job, namespace=namespace, uid=uid, kind=kind)
     return await history(log, meant, "" if uid else others(jobs, job, namespace=namespace, kind=kind))
 
 
-async def history(log: ReadableLog, job: Known, note: str = "") -> History:
+async def history(log: ReadableLog, job: Known, note: str = "") -> JobHistory:
     """Everything that the log holds of `job`, from its first entry on: no snapshot is trusted."""
-    return History(job, await records_of(log, job.uid), note)
+    return JobHistory(job, await records_of(log, job.uid), note)

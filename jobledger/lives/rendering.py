@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from jobledger.lives.answer import Answer
-from jobledger.lives.history import History, Line, Reading
+from jobledger.lives.answer import LifeAnswer
+from jobledger.lives.history import HistoryLine, HistoryReading, JobHistory
 from jobledger.lives.point_in_time import Moment
 from jobledger.lives.tables import columns
 from jobledger.lives.wording import clock, events_words, fields, seen_words
@@ -23,14 +23,14 @@ PLAIN: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class AnswerForm:
     """How an answer is wanted: as `text` of at most `width` columns (None: nobody looks), or as data."""
 
     text: bool = True
     width: int | None = None
 
 
-def history_answer(life: History, form: Form, *, seq: str = "", full: bool = False) -> Answer:
+def history_answer(life: JobHistory, form: AnswerForm, *, seq: str = "", full: bool = False) -> LifeAnswer:
     """The entries that `seq` picks: a line each, or with `full` all of their fields. No text where there are none.
 
     Raises:
@@ -54,7 +54,7 @@ def history_answer(life: History, form: Form, *, seq: str = "", full: bool = Fal
     return replace(answer, text=hide.text(text))
 
 
-def why_answer(life: History, form: Form, *, at: str = "") -> Answer:
+def why_answer(life: JobHistory, form: AnswerForm, *, at: str = "") -> LifeAnswer:
     """Why the job is as it is, or was at the moment `at`. Neither data nor text where no entry can be read.
 
     Raises:
@@ -83,10 +83,10 @@ def _redactor(entries: Iterable[Entry]) -> Redactor:
     )
 
 
-def beside(life: History, reading: Reading) -> Answer:
+def beside(life: JobHistory, reading: HistoryReading) -> LifeAnswer:
     """What is said beside any answer about the job."""
     doubt = f"the history of {life.job} cannot be read to its end: {reading.doubt}" if reading.doubt else ""
-    return Answer(notes=(f"jobledger: {life.note}",) if life.note else (), doubt=doubt)
+    return LifeAnswer(notes=(f"jobledger: {life.note}",) if life.note else (), doubt=doubt)
 
 
 def _deleted(rest: Sequence[Entry]) -> Iterator[str]:
@@ -117,7 +117,7 @@ def span(text: str) -> tuple[int, float]:
     return int(first or 1), int(last) if last else float("inf")
 
 
-def plain(line: Line, hide: Redactor) -> dict[str, Any]:
+def plain(line: HistoryLine, hide: Redactor) -> dict[str, Any]:
     """A record as plain data: the entry as it is written in the log, its place, its hash, the phase after it."""
     place = {"position": line.record.position, "hash": line.hash}
     if line.entry is None:  # its bytes are not shown: what cannot be read cannot be redacted
@@ -127,7 +127,7 @@ def plain(line: Line, hide: Redactor) -> dict[str, Any]:
     return {**place, "phase": line.phase.value, **written}
 
 
-def table(shown: Sequence[Line], width: int | None) -> Iterator[str]:
+def table(shown: Sequence[HistoryLine], width: int | None) -> Iterator[str]:
     """One line an entry; cut to `width`, or whole."""
     time = _short_time(shown) if width is not None and width < NARROW else None
     rows = [_row(moment, time) for moment in shown]
@@ -135,13 +135,13 @@ def table(shown: Sequence[Line], width: int | None) -> Iterator[str]:
         yield line if width is None else cut(line, width)
 
 
-def _short_time(shown: Sequence[Line]) -> str:
+def _short_time(shown: Sequence[HistoryLine]) -> str:
     """The day only where there are several."""
     days = {moment.entry.seen_at.date() for moment in shown if moment.entry is not None}
     return "%H:%M:%S" if len(days) < 2 else "%m-%d %H:%M:%S"
 
 
-def _row(line: Line, time: str | None) -> tuple[str, ...]:
+def _row(line: HistoryLine, time: str | None) -> tuple[str, ...]:
     seq, entry, phase = str(line.record.seq), line.entry, line.phase.value
     if entry is None:
         return seq, "?", phase, "!", one_line(line.fault)

@@ -15,7 +15,7 @@ from statemachine.log.reader import Reader
 from statemachine.state import JobState
 
 
-class Ledger:
+class StoredLedger:
     """All jobs of a log, as it stands."""
 
     def __init__(self, store: Path, event_log: EventLog, reader: Reader) -> None:
@@ -59,7 +59,7 @@ class Ledger:
 
 
 @asynccontextmanager
-async def reading(store: Path) -> AsyncIterator[Ledger]:
+async def reading(store: Path) -> AsyncIterator[StoredLedger]:
     """The ledger in `store`, read only. Raises StoreUnusable."""
     from statemachine.log.sqlite import SqliteLog
 
@@ -67,6 +67,6 @@ async def reading(store: Path) -> AsyncIterator[Ledger]:
     try:
         reader = Reader()
         await reader.recover(event_log)
-        yield Ledger(event_log.store.path, event_log, reader)
+        yield StoredLedger(event_log.store.path, event_log, reader)
     finally:
         await event_log.close()

@@ -38,7 +38,7 @@ _TEXT_OF_BINARY: Final = "is no text; a manifest is YAML or JSON in UTF-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ManifestSource:
     """Where a manifest, or something wrong, stands. Numbers count from 1; 0 is for the whole of what is above.
 
     `item` is the place in a List. Reads like `jobs.yaml, document 2, line 31`.
@@ -67,7 +67,7 @@ class Manifest:
     """An object as it was written, of a kind that jobledger handles, with a name."""
 
     raw: dict[str, Any]
-    source: Source
+    source: ManifestSource
     locate: Locate | None = field(default=None, compare=False, repr=False)
 
     def place(self, path: str) -> Place | None:
@@ -98,7 +98,7 @@ class Manifest:
 class ManifestUnusable(SpecInvalid):
     """A file, or one manifest in it, cannot be used: `source` says where, `problem` what."""
 
-    def __init__(self, source: Source, text: str, path: str = "", place: Place | None = None) -> None:
+    def __init__(self, source: ManifestSource, text: str, path: str = "", place: Place | None = None) -> None:
         self.source, self.problem = source, Problem("", path, text)
         self.place = place or Place(source.line, source.column)
         """Of the field that is wrong. Line 0: of the whole file."""
@@ -128,7 +128,7 @@ def load(files: Sequence[str], stdin: BinaryIO | None = None) -> Loaded:
     manifests: list[Manifest] = []
     faults: list[ManifestUnusable] = []
     for file in files:
-        source = Source(file)
+        source = ManifestSource(file)
         try:
             data = _bytes(file, stdin)
         except (OSError, ValueError) as error:
@@ -151,9 +151,11 @@ def read(data: bytes, file: str) -> Loaded:
                 _refuse_many(len(loaded))
                 loaded.append(_checked(raw, source, partial(document.place_of, raw)))
     except Unreadable as error:
-        loaded.append(ManifestUnusable(Source(file, number + 1, error.line, error.column), error.text))
+        loaded.append(
+            ManifestUnusable(ManifestSource(file, number + 1, error.line, error.column), error.text)
+        )
     if not loaded:
-        loaded.append(ManifestUnusable(Source(file), "holds no manifest"))
+        loaded.append(ManifestUnusable(ManifestSource(file), "holds no manifest"))
     return Loaded(
         tuple(item for item in loaded if isinstance(item, Manifest)),
         tuple(item for item in loaded if isinstance(item, ManifestUnusable)),
@@ -214,15 +216,15 @@ def _text(data: bytes) -> str:
         ) from None
 
 
-def _objects(document: Document, file: str) -> Iterator[tuple[Source, Any]]:
+def _objects(document: Document, file: str) -> Iterator[tuple[ManifestSource, Any]]:
     """The document's object, or the items of the List that it is."""
     value = document.value
     items = value.get("items") if isinstance(value, dict) and _is_list(value) else None
     if not isinstance(items, list):
-        yield Source(file, document.number, document.line), value
+        yield ManifestSource(file, document.number, document.line), value
         return
     for number, item in enumerate(items, 1):
-        yield Source(file, document.number, document.line_of(item), item=number), item
+        yield ManifestSource(file, document.number, document.line_of(item), item=number), item
 
 
 def _is_list(value: dict[str, Any]) -> bool:
@@ -232,7 +234,7 @@ def _is_list(value: dict[str, Any]) -> bool:
     )
 
 
-def _checked(raw: Any, source: Source, locate: Locate) -> Manifest | ManifestUnusable:
+def _checked(raw: Any, source: ManifestSource, locate: Locate) -> Manifest | ManifestUnusable:
     """The manifest, if it is an object of a known kind that has a name and a size that can be stored."""
     try:
         _check_kind(raw)

@@ -19,14 +19,14 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class NodePlaces:
     """Where an object or a list begins, and where its fields (by name) or items (by index) do."""
 
     begin: Place
     parts: dict[str | int, Place] = field(default_factory=dict)
 
 
-Marks = Mapping[int, Mark]
+Marks = Mapping[int, NodePlaces]
 """By the id of the object or list, which has to be kept alive."""
 
 
@@ -79,9 +79,9 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 def of_json(text: str, begin: int, value: Any) -> Marks:
     """The places in the JSON document that begins at `begin` in `text` and was read as `value`."""
-    marks: dict[int, Mark] = {}
+    marks: dict[int, NodePlaces] = {}
     lines = _Lines(text)
-    inside: list[tuple[Any, Mark]] = []
+    inside: list[tuple[Any, NodePlaces]] = []
     key: str | int = 0
     naming = False
     for token in _TOKEN.finditer(text, begin):
@@ -103,7 +103,7 @@ def of_json(text: str, begin: int, value: Any) -> Marks:
                 inside[-1][1].parts[key] = place
             if said in ("{", "["):
                 opened = inside[-1][0][key] if inside else value
-                mark = marks[id(opened)] = Mark(place)
+                mark = marks[id(opened)] = NodePlaces(place)
                 inside.append((opened, mark))
                 naming = said == "{"
             elif not inside:

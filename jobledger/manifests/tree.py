@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from jobledger.manifests.places import Mark, Marks, Place, place_of
+from jobledger.manifests.places import Marks, NodePlaces, Place, place_of
 from jobledger.manifests.scalars import Odd, field_name, tagged
 from statemachine.errors import JobledgerError
 
@@ -72,7 +72,7 @@ class _Open:
     """
 
     value: Any
-    mark: Mark
+    mark: NodePlaces
     anchor: str | None
     size: int = 2
     height: int = 1
@@ -94,7 +94,7 @@ class Builder:
     def _begin(self) -> None:
         self._open: list[_Open] = []
         self._anchors: dict[str, _Node | None] = {}
-        self._marks: dict[int, Mark] = {}
+        self._marks: dict[int, NodePlaces] = {}
         self._size = 0
         self._done: Document | None = None
 
@@ -136,7 +136,7 @@ class Builder:
             raise Odd(TOO_DEEP)
         if event.anchor is not None:
             self._anchors[event.anchor] = None
-        self._open.append(_Open({} if mapping else [], Mark(place), event.anchor))
+        self._open.append(_Open({} if mapping else [], NodePlaces(place), event.anchor))
 
     def _end(self) -> None:
         closed = self._open.pop()

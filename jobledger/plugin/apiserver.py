@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from jobledger.client.connection import Answer, Pieces, Server
+from jobledger.client.connection import Pieces, Server, ServerResponse
 from jobledger.program.errors import NoRight, Unauthenticated
 from k8s_bridge.kubeconfig.credentials import Credentials
 from k8s_bridge.kubeconfig.files import Context
@@ -63,7 +63,7 @@ class ApiServer:
         """No connection is left."""
         self.server.close()
 
-    def _data(self, answer: Answer) -> Any:
+    def _data(self, answer: ServerResponse) -> Any:
         if answer.status >= 300:
             raise self.failure(answer)
         data = answer.data()
@@ -71,7 +71,7 @@ class ApiServer:
             raise ClusterUnavailable(f"what answers at {self.context.server} is no API server")
         return data
 
-    def failure(self, answer: Answer) -> JobledgerError:
+    def failure(self, answer: ServerResponse) -> JobledgerError:
         """The error that an answer of status ≥ 300 means. Source: Kubernetes API conventions, Status."""
         status, message = answer.status, message_of(answer)
         if status == 401:
@@ -92,7 +92,7 @@ class ApiServer:
         return Refused(status, "", message)
 
 
-def message_of(answer: Answer) -> str:
+def message_of(answer: ServerResponse) -> str:
     """What the API server said, in one line."""
     data = answer.data()
     said = data.get("message") if isinstance(data, dict) else None

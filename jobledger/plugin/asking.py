@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from jobledger.lives.answer import Answer
+from jobledger.lives.answer import LifeAnswer
 from jobledger.plugin import controller as ways
 from jobledger.plugin.apiserver import ApiServer
-from jobledger.plugin.options import Controller, Via
+from jobledger.plugin.options import ControllerAddress, Via
 from statemachine.errors import ClusterUnavailable, ConfigError
 
 _ADVICE: Final = "--controller-namespace says where it is, --server its address"
@@ -17,11 +17,13 @@ _ADVICE: Final = "--controller-namespace says where it is, --server its address"
 class Asking:
     """Questions to the controller in the name of a context's user; `said` is what they said about it."""
 
-    def __init__(self, api: ApiServer, said: Controller, kubeconfig: Path | None, context: str) -> None:
+    def __init__(
+        self, api: ApiServer, said: ControllerAddress, kubeconfig: Path | None, context: str
+    ) -> None:
         self._api, self._said = api, said
-        self._place = ways.Place(said.namespace, said.service, kubeconfig, context)
+        self._place = ways.ServicePlace(said.namespace, said.service, kubeconfig, context)
 
-    def answer(self, question: str, namespace: str, job: str, **query: Any) -> Answer:
+    def answer(self, question: str, namespace: str, job: str, **query: Any) -> LifeAnswer:
         """The answer to `why` or `history` about a job, named as `name`, `namespace/name` or by uid.
 
         Raises:
@@ -32,7 +34,7 @@ class Asking:
         where, slash, name = job.rpartition("/")
         place, token, given = (where if slash else namespace), self._token(), _given(query)
 
-        def told(way: ways.Way) -> Answer:
+        def told(way: ways.Way) -> LifeAnswer:
             return ways.told(way, question, place, name, given)
 
         if self._said.server:

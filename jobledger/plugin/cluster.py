@@ -43,7 +43,7 @@ class KindPath(NamedTuple):
         return path_of("apis", *self.api_version.split("/"), *place, self.plural, *([name] if name else ()))
 
 
-class Cluster:
+class ClusterJobs:
     """The jobs of a cluster, in the name of a context's user."""
 
     def __init__(self, api: ApiServer) -> None:

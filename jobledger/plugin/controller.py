@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from jobledger.client.connection import Answer, NoAnswer, Server, path_of
-from jobledger.lives.answer import Answer as Told
+from jobledger.client.connection import NoAnswer, Server, ServerResponse, path_of
+from jobledger.lives.answer import LifeAnswer
 from jobledger.plugin.apiserver import ApiServer, message_of
 from jobledger.program.errors import ServerRefused, Unauthenticated
 from statemachine.errors import ClusterUnavailable, ConfigError
@@ -43,7 +43,7 @@ class NoWay(ClusterUnavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServicePlace:
     """Where the controller's Service is, and which kubeconfig and context say so to kubectl."""
 
     namespace: str
@@ -55,17 +55,17 @@ class Place:
 class Way(Protocol):
     """How requests get to the controller."""
 
-    def ask(self, path: str, query: Mapping[str, str]) -> Answer:
+    def ask(self, path: str, query: Mapping[str, str]) -> ServerResponse:
         """What the controller, or somebody on the way, answers. Raises NoWay, ClusterUnavailable."""
 
 
 class ThroughProxy:
     """Through the API server, which needs the right to get `services/proxy` in the controller's namespace."""
 
-    def __init__(self, api: ApiServer, place: Place, token: str) -> None:
+    def __init__(self, api: ApiServer, place: ServicePlace, token: str) -> None:
         self._api, self._place, self._token = api, place, token
 
-    def ask(self, path: str, query: Mapping[str, str]) -> Answer:
+    def ask(self, path: str, query: Mapping[str, str]) -> ServerResponse:
         """See Way."""
         place = self._place
         proxied = path_of(
@@ -82,7 +82,7 @@ class ThroughProxy:
             return answer
         raise self._no_way(answer)
 
-    def _no_way(self, answer: Answer) -> Exception:
+    def _no_way(self, answer: ServerResponse) -> Exception:
         """What somebody on the way said: the question has not got through."""
         data = answer.data()
         if not isinstance(data, dict) or data.get("kind") != "Status":
@@ -100,7 +100,7 @@ class Direct:
     def __init__(self, server: Server, token: str) -> None:
         self._server, self._token = server, token
 
-    def ask(self, path: str, query: Mapping[str, str]) -> Answer:
+    def ask(self, path: str, query: Mapping[str, str]) -> ServerResponse:
         """See Way."""
         return self._server.ask("GET", path, query, headers=[("Authorization", f"Bearer {self._token}")])
 
@@ -118,7 +118,7 @@ def at_address(url: str, token: str) -> Iterator[Direct]:
 
 
 @contextmanager
-def forwarded(place: Place, token: str) -> Iterator[Direct]:
+def forwarded(place: ServicePlace, token: str) -> Iterator[Direct]:
     """Through a free port of this machine, for as long as the block: `kubectl port-forward`.
 
     Raises:
@@ -136,7 +136,7 @@ def forwarded(place: Place, token: str) -> Iterator[Direct]:
                 process.kill()
 
 
-def _port_forward(place: Place) -> "subprocess.Popen[bytes]":
+def _port_forward(place: ServicePlace) -> "subprocess.Popen[bytes]":
     options = [f"--namespace={place.namespace}"]
     options += [f"--kubeconfig={place.kubeconfig}"] if place.kubeconfig else []
     options += [f"--context={place.context}"] if place.context else []
@@ -156,7 +156,7 @@ def _port_forward(place: Place) -> "subprocess.Popen[bytes]":
         raise NoWay(f"kubectl cannot be run: {error.strerror}") from None
 
 
-def _port(process: "subprocess.Popen[bytes]", place: Place) -> int:
+def _port(process: "subprocess.Popen[bytes]", place: ServicePlace) -> int:
     """The port that kubectl says it listens on."""
     said, until = b"", time.monotonic() + _FORWARD_PATIENCE
     assert process.stdout is not None  # noqa: S101 - a pipe was asked for
@@ -172,20 +172,20 @@ def _port(process: "subprocess.Popen[bytes]", place: Place) -> int:
     raise NoWay(f"kubectl port-forward said nothing for {_FORWARD_PATIENCE:.0f} s")
 
 
-def _not_forwarded(said: str, place: Place) -> NoWay:
+def _not_forwarded(said: str, place: ServicePlace) -> NoWay:
     if "NotFound" in said or "not found" in said:
         return NoWay(_no_service(place), final=True)
     return NoWay(said.removeprefix("error: ") or "kubectl port-forward ended without a word")
 
 
-def _no_service(place: Place) -> str:
+def _no_service(place: ServicePlace) -> str:
     return f'there is no service "{place.service}" in namespace "{place.namespace}"'
 
 
 # ---- questions ---------------------------------------------------------------------------------------------
 
 
-def told(way: Way, question: str, namespace: str, job: str, query: Mapping[str, str]) -> Told:
+def told(way: Way, question: str, namespace: str, job: str, query: Mapping[str, str]) -> LifeAnswer:
     """The controller's answer to `why` or `history` about a job.
 
     Raises:
@@ -198,7 +198,7 @@ def told(way: Way, question: str, namespace: str, job: str, query: Mapping[str, 
         raise NoWay(_no_controller(answer))
     if answer.content_type != _PROBLEM:
         try:
-            return Told(data["data"], data["text"], tuple(data["notes"]), data["doubt"])
+            return LifeAnswer(data["data"], data["text"], tuple(data["notes"]), data["doubt"])
         except KeyError:
             raise NoWay(_no_controller(answer)) from None
     if answer.status == 401:
@@ -206,5 +206,5 @@ def told(way: Way, question: str, namespace: str, job: str, query: Mapping[str, 
     raise ServerRefused(answer.status, data["code"], data["detail"])
 
 
-def _no_controller(answer: Answer) -> str:
+def _no_controller(answer: ServerResponse) -> str:
     return f"what answers there is no controller of jobledger (HTTP {answer.status})"

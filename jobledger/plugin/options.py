@@ -61,7 +61,7 @@ TokenFile = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Controller:
+class ControllerAddress:
     """What was said about the way to the controller."""
 
     namespace: str = NAMESPACE

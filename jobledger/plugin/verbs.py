@@ -18,7 +18,7 @@ from jobledger.plugin import options
 
 if TYPE_CHECKING:
     from jobledger.plugin.apiserver import ApiServer
-    from jobledger.plugin.cluster import Cluster
+    from jobledger.plugin.cluster import ClusterJobs
 
 
 @contextmanager
@@ -34,12 +34,14 @@ def _api(kubeconfig: Path | None, context: str) -> "Iterator[ApiServer]":
 
 
 @contextmanager
-def _cluster(kubeconfig: Path | None, context: str, namespace: str | None) -> "Iterator[tuple[Cluster, str]]":
+def _cluster(
+    kubeconfig: Path | None, context: str, namespace: str | None
+) -> "Iterator[tuple[ClusterJobs, str]]":
     """The cluster, and the namespace that is meant."""
-    from jobledger.plugin.cluster import Cluster
+    from jobledger.plugin.cluster import ClusterJobs
 
     with _api(kubeconfig, context) as api:
-        yield Cluster(api), namespace or api.context.namespace
+        yield ClusterJobs(api), namespace or api.context.namespace
 
 
 def get(
@@ -156,7 +158,7 @@ def history(
     """
     from jobledger.plugin.asking import Asking
 
-    said = options.Controller(controller_namespace, controller_service, via, server, token, token_file)
+    said = options.ControllerAddress(controller_namespace, controller_service, via, server, token, token_file)
     with _api(kubeconfig, context) as api:
         answer = Asking(api, said, kubeconfig, context).answer(
             "history",
@@ -196,7 +198,7 @@ def why(
     from jobledger.cli.ledger.history import explanation_width
     from jobledger.plugin.asking import Asking
 
-    said = options.Controller(controller_namespace, controller_service, via, server, token, token_file)
+    said = options.ControllerAddress(controller_namespace, controller_service, via, server, token, token_file)
     with _api(kubeconfig, context) as api:
         answer = Asking(api, said, kubeconfig, context).answer(
             "why",

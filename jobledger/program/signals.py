@@ -11,7 +11,7 @@ from jobledger.program.exit_codes import INTERRUPTED, TERMINATED
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Asked:
+class EndSignals:
     """How often, and by which signal first, this process was asked to end."""
 
     def __init__(self) -> None:
@@ -38,9 +38,9 @@ class Asked:
 
 
 @contextmanager
-def listening() -> Iterator[Asked]:
+def listening() -> Iterator[EndSignals]:
     """Signals are counted and do nothing else; one that was ignored from the start (nohup) stays so."""
-    loop, asked = asyncio.get_running_loop(), Asked()
+    loop, asked = asyncio.get_running_loop(), EndSignals()
     ours = [
         signal_number for signal_number in _SIGNALS if signal.getsignal(signal_number) is not signal.SIG_IGN
     ]

@@ -16,12 +16,12 @@ from jobledger.jobs.changes import paused, scaled, still_there
 from jobledger.jobs.intake import Intake
 from jobledger.jobs.patches import examined, signed
 from jobledger.jobs.views import in_quarantine, is_gone, is_in, manifest_of, undecided, with_status
-from jobledger.lives.history import History
+from jobledger.lives.history import JobHistory
 from jobledger.lives.history import history as life_of
 from jobledger.lives.lookup import SHORTEST_UID, Known, known_to
 from jobledger.manifests import Manifest as Written
 from jobledger.program.errors import NotPossible, UnknownJob, several
-from jobledger.service.feed import Feed
+from jobledger.service.feed import EntryFeed
 from jobledger.service.health import Health
 from jobledger.wiring import Controller
 from jobledger.wiring.roles import Role
@@ -53,7 +53,7 @@ class App:
         self.controller = controller
         self.health = health or Health(controller)
         self.cluster, self.log_of = controller.cluster, controller.ledger.partitions.log_of
-        self.feed = Feed()
+        self.feed = EntryFeed()
         controller.engine.source.listeners.append(self.feed.tell)
         self._intake = Intake(self.cluster)
 
@@ -252,7 +252,7 @@ class App:
             uids += islice((past_uid for past_uid in forgotten if past_uid.startswith(begin)), _OLDER)
         return list(dict.fromkeys(uids))
 
-    async def life(self, job: Known, note: str = "") -> History:
+    async def life(self, job: Known, note: str = "") -> JobHistory:
         """Everything that the log holds of the job."""
         return await life_of(self.log_of(job.uid), job, note)
 

@@ -36,7 +36,7 @@ class Changes(AsyncIterator[JobUid]):
         return job
 
 
-class Feed:
+class EntryFeed:
     """Hands every entry on: to listeners whole, to readers as the uid of its job."""
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ class Leadership(Protocol):
         """Who has it; empty if nobody is known to."""
 
 
-class Watch(Protocol):
+class KindWatch(Protocol):
     """The watch of one kind; `error` says why it cannot go on at the moment."""
 
     kind: str
@@ -48,11 +48,11 @@ class Watching(Protocol):
     """A cluster that is watched kind by kind."""
 
     @property
-    def watches(self) -> Sequence[Watch]:
+    def watches(self) -> Sequence[KindWatch]:
         """All of them."""
 
 
-class Readiness(NamedTuple):
+class HealthReport(NamedTuple):
     """What keeps the process from serving, and what else there is to know, a sentence each."""
 
     troubles: list[str]
@@ -106,7 +106,7 @@ class Health:
             pulses["lease"] = Pulse(self.lease.tries, busy=True)
         return self._stall.look(pulses)
 
-    async def readiness(self) -> Readiness:
+    async def readiness(self) -> HealthReport:
         """Whether the process may serve. One that waits for its turn may: it is there to take over."""
         troubles, notes = self._turn()
         controller = self.controller  # it may be another one before the log has answered
@@ -120,7 +120,7 @@ class Health:
             notes += [f"the view {name} waits: {why}" for name, why in controller.waits.items()]
         elif not troubles and not notes:
             troubles.append(self.waits_for or "the controller is starting")
-        return Readiness(troubles, notes)
+        return HealthReport(troubles, notes)
 
     def _turn(self) -> tuple[list[str], list[str]]:
         lease = self.lease

@@ -26,7 +26,7 @@ KAFKA: Final = "Kafka"
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class MetricFamily:
     """A metric as operators know it. `bounds`: of a histogram's buckets, without infinity."""
 
     group: str
@@ -44,7 +44,7 @@ class Described:
         return [self.name]
 
 
-CATALOG: Final[dict[str, Described]] = {}
+CATALOG: Final[dict[str, MetricFamily]] = {}
 """Every metric, by name."""
 
 
@@ -55,10 +55,10 @@ def _metric(
     meaning: str,
     *,
     bounds: tuple[float, ...] = (),
-) -> Described:
+) -> MetricFamily:
     type_: Type = "histogram" if bounds else "counter" if name.endswith("_total") else "gauge"
     name = f"jobledger_{name}"
-    made = CATALOG[name] = Described(group, name, type_, tuple(labels.split()), meaning, bounds)
+    made = CATALOG[name] = MetricFamily(group, name, type_, tuple(labels.split()), meaning, bounds)
     return made
 
 

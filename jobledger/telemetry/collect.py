@@ -12,7 +12,7 @@ from platform import python_version
 from typing import Final
 
 from jobledger.telemetry import catalog as c
-from jobledger.telemetry.catalog import Described
+from jobledger.telemetry.catalog import MetricFamily
 from jobledger.telemetry.histogram import Spread
 from jobledger.telemetry.instruments import Instruments
 from jobledger.telemetry.measured import Measured, MeasuredSinks, OverApi, Watch
@@ -45,7 +45,7 @@ class Collector:
         self._version = _version()
         self.dead_letters: int | None = None
 
-    def found(self) -> Iterator[tuple[Described, Samples]]:
+    def found(self) -> Iterator[tuple[MetricFamily, Samples]]:
         """Every metric of which there is something to say."""
         of = self._measured
         leads = of.leads if of is not None else False
@@ -55,7 +55,7 @@ class Collector:
         if of is not None:
             yield from self._controller(of)
 
-    def _controller(self, of: Measured) -> Iterator[tuple[Described, Samples]]:
+    def _controller(self, of: Measured) -> Iterator[tuple[MetricFamily, Samples]]:
         if of.tells:
             yield from self._jobs(of)
             yield from self._log(of)
@@ -81,7 +81,7 @@ class Collector:
         if of.ledger.outbox is not None:
             yield from _partitions(of)
 
-    def _jobs(self, of: Measured) -> Iterator[tuple[Described, Samples]]:
+    def _jobs(self, of: Measured) -> Iterator[tuple[MetricFamily, Samples]]:
         jobs = Counter({(kind, phase.value): 0 for kind, phase in product(KNOWN, _PHASES)})
         replicas = Counter({(kind, phase.value): 0 for kind, phase in product(KNOWN, _REPLICA_PHASES)})
         for state in self._states(of):
@@ -103,7 +103,7 @@ class Collector:
         states = map(of.states.state, of.reader.open_jobs)
         return [state for state in states if state is not None]
 
-    def _log(self, of: Measured) -> Iterator[tuple[Described, Samples]]:
+    def _log(self, of: Measured) -> Iterator[tuple[MetricFamily, Samples]]:
         tally = self._tally
         if tally.whole:
             yield c.ENTRIES, _one(tally.entries)
@@ -114,7 +114,7 @@ class Collector:
             yield c.DEAD_LETTERS, _one(self.dead_letters)
 
 
-def of_sinks(of: MeasuredSinks) -> Iterator[tuple[Described, Samples]]:
+def of_sinks(of: MeasuredSinks) -> Iterator[tuple[MetricFamily, Samples]]:
     """What there is to say of sinks of public events."""
     yield c.SINK_LAG, _by_name(of.lag_entries())
     yield c.SINK_AGE, _by_name(of.lag_seconds())
@@ -134,7 +134,7 @@ def _refused_snapshots(of: Measured) -> int:
     return sum(event_log.refused_snapshots for event_log in of.ledger.partitions.logs) + decided
 
 
-def _partitions(of: Measured) -> Iterator[tuple[Described, Samples]]:
+def _partitions(of: Measured) -> Iterator[tuple[MetricFamily, Samples]]:
     """Also a process that decides nothing says that it owns none: so the sum is there when nobody does."""
     report = of.engine.worker.report() if of.engine.worker is not None else WorkerReport()
     if count := report.partitions or len(of.ledger.partitions.logs):
@@ -153,12 +153,14 @@ def _partitions(of: Measured) -> Iterator[tuple[Described, Samples]]:
     yield c.LETTERS, _one(report.counts.get("letters", 0))
 
 
-def _loops(pulses: Mapping[str, Pulse]) -> Iterator[tuple[Described, Samples]]:
+def _loops(pulses: Mapping[str, Pulse]) -> Iterator[tuple[MetricFamily, Samples]]:
     yield c.BEATS, _by_name({name: pulse.beats for name, pulse in pulses.items()})
     yield c.BUSY, _by_name({name: pulse.busy for name, pulse in pulses.items()})
 
 
-def _queues(queues: Mapping[str, WorkQueue], instruments: Instruments) -> Iterator[tuple[Described, Samples]]:
+def _queues(
+    queues: Mapping[str, WorkQueue], instruments: Instruments
+) -> Iterator[tuple[MetricFamily, Samples]]:
     visits = instruments.visits
     yield c.DEPTH, _by_name({name: queue.depth for name, queue in queues.items()})
     yield c.RETRIES, _by_name({name: queue.failures for name, queue in queues.items()})
@@ -166,7 +168,7 @@ def _queues(queues: Mapping[str, WorkQueue], instruments: Instruments) -> Iterat
     yield c.LONGEST, _by_name({name: visit.longest for name, visit in visits.items()})
 
 
-def _watches(of: Measured) -> Iterator[tuple[Described, Samples]]:
+def _watches(of: Measured) -> Iterator[tuple[MetricFamily, Samples]]:
     """Of the API server's collections where there is one, else of the one watch of the bridge."""
     if not isinstance(of.cluster, OverApi):
         if of.bridge is not None:
@@ -182,7 +184,7 @@ def _watches(of: Measured) -> Iterator[tuple[Described, Samples]]:
     yield from _watched(watches)
 
 
-def _watched(watches: Mapping[str, Sequence[Watch]]) -> Iterator[tuple[Described, Samples]]:
+def _watched(watches: Mapping[str, Sequence[Watch]]) -> Iterator[tuple[MetricFamily, Samples]]:
     now = asyncio.get_running_loop().time()
     synced = {kind: all(watch.synced for watch in of_kind) for kind, of_kind in watches.items()}
     yield c.SYNCED, _by_name(synced)

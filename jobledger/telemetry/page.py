@@ -16,7 +16,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.process_collector import ProcessCollector
 
-from jobledger.telemetry.catalog import Described
+from jobledger.telemetry.catalog import MetricFamily
 from jobledger.telemetry.collect import Collector, Samples
 from jobledger.telemetry.histogram import Spread
 from jobledger.telemetry.measured import Measured
@@ -39,7 +39,7 @@ _FAMILIES: Final[dict[str, Callable[..., Metric]]] = {
 }
 
 
-class Page:
+class MetricsPage:
     """The metrics of a controller as text; without one, those of a process that waits for its turn."""
 
     def __init__(self, measured: Measured | None) -> None:
@@ -90,7 +90,7 @@ class Page:
 
 def mount(api: FastAPI, measured: Measured | None) -> None:
     """`api` answers `GET /metrics`: about the controller, or (None) that it waits for its turn."""
-    page = Page(measured)
+    page = MetricsPage(measured)
 
     @api.get("/metrics", include_in_schema=False)
     async def metrics(request: Request) -> Response:
@@ -99,7 +99,7 @@ def mount(api: FastAPI, measured: Measured | None) -> None:
         return Response(text, headers={"Content-Type": content_type})
 
 
-def _family(about: Described, samples: Samples) -> Metric:
+def _family(about: MetricFamily, samples: Samples) -> Metric:
     family = _FAMILIES[about.type](about.name, about.meaning, labels=about.labels)
     for labels, value in samples:
         if isinstance(value, Spread):

@@ -26,7 +26,7 @@ from jobledger.telemetry.catalog import (
     RESTARTS,
     START_SECONDS,
     TRANSITIONS,
-    Described,
+    MetricFamily,
 )
 from jobledger.telemetry.histogram import Spread
 from statemachine.errors import EntryUnreadable
@@ -99,8 +99,8 @@ class Tally:
         self.whole = False
         self.entries = 0
         self.skipped = 0
-        self.counts: Mapping[Described, Counter[Labels]] = {each: Counter() for each in _COUNTERS}
-        self.spreads: Mapping[Described, dict[Labels, Spread]] = {each: {} for each in _SPREADS}
+        self.counts: Mapping[MetricFamily, Counter[Labels]] = {each: Counter() for each in _COUNTERS}
+        self.spreads: Mapping[MetricFamily, dict[Labels, Spread]] = {each: {} for each in _SPREADS}
         self._jobs: dict[JobUid, _Job] = {}
         self._closed: set[int] = set()
         """Hashes of the closed jobs, a third of what their uids would take: nothing more is counted of them."""
@@ -205,7 +205,7 @@ class Tally:
             self.counts[FINISHED][job.kind, event.phase.value, _class(event.cause)] += 1
             self._spread(DURATION_SECONDS, (job.kind, event.phase.value), job.running_at, event.at)
 
-    def _spread(self, about: Described, labels: Labels, since: datetime | None, at: datetime) -> None:
+    def _spread(self, about: MetricFamily, labels: Labels, since: datetime | None, at: datetime) -> None:
         if since is not None:
             spread = self.spreads[about].setdefault(labels, Spread(about.bounds))
             spread.add((at - since).total_seconds())

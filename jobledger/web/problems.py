@@ -22,7 +22,7 @@ from jobledger.program.errors import (
     UnknownPhase,
     UnknownReplica,
 )
-from jobledger.web.responses import Answer
+from jobledger.web.responses import RedactedResponse
 from statemachine.errors import (
     ClusterUnavailable,
     ConfigError,
@@ -83,7 +83,7 @@ def problem(
     }
     if problems:
         body["problems"] = list(problems)
-    return Answer(body, status, _HEADERS.get(status), MEDIA_TYPE)
+    return RedactedResponse(body, status, _HEADERS.get(status), MEDIA_TYPE)
 
 
 Refusal = Callable[[Request, Exception], Response]

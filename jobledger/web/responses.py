@@ -1,7 +1,7 @@
 """The forms in which data leaves over HTTP: JSON and YAML, secrets taken out of both, no matter who made the data.
 
-Routes return plain data, and the application makes an `Answer` of it (its default response class); no route has to
-think of secrets. What a replica writes, and what the caller has just sent, goes back as it is.
+Routes return plain data, and the application makes a `RedactedResponse` of it (its default response class); no route
+has to think of secrets. What a replica writes, and what the caller has just sent, goes back as it is.
 """
 
 import json
@@ -14,7 +14,7 @@ from jobledger.manifests.text import to_yaml
 from statemachine.redact import redacted
 
 
-class Answer(JSONResponse):
+class RedactedResponse(JSONResponse):
     """Plain data as JSON, without secrets."""
 
     def render(self, content: Any) -> bytes:

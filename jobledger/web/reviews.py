@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 from jobledger.program.errors import Unauthenticated
 from jobledger.web.cache import Cache
-from jobledger.web.rights import Right
+from jobledger.web.rights import AccessRight
 from statemachine.errors import ClusterUnavailable, Missing, Refused
 
 TOKEN_SECONDS: Final = 60.0
@@ -60,7 +60,7 @@ class Reviews:
         self._users: Cache[bytes, User | None] = Cache(
             lambda user: REFUSAL_SECONDS if user is None else TOKEN_SECONDS, _TOKENS, clock
         )
-        self._allowed: Cache[tuple[User, Right], bool] = Cache(lambda _: RIGHT_SECONDS, _RIGHTS, clock)
+        self._allowed: Cache[tuple[User, AccessRight], bool] = Cache(lambda _: RIGHT_SECONDS, _RIGHTS, clock)
 
     async def caller(self, token: str) -> "Reviewed":
         """The holder of the token.
@@ -77,7 +77,7 @@ class Reviews:
             )
         return Reviewed(user, self, token)
 
-    async def may(self, user: User, right: Right) -> bool:
+    async def may(self, user: User, right: AccessRight) -> bool:
         """The user has the right. Raises ClusterUnavailable when the API server does not say."""
         return await self._allowed.get((user, right), lambda: self._review_access(user, right))
 
@@ -94,7 +94,7 @@ class Reviews:
             extra=tuple(sorted(extra.items())),
         )
 
-    async def _review_access(self, user: User, right: Right) -> bool:
+    async def _review_access(self, user: User, right: AccessRight) -> bool:
         spec = {
             "user": user.name,
             "uid": user.uid,
@@ -133,7 +133,7 @@ class Reviewed:
         """See Caller: what a request says of itself proves nothing."""
         return self.user.name
 
-    async def may(self, right: Right) -> bool:
+    async def may(self, right: AccessRight) -> bool:
         """See Caller."""
         return await self.reviews.may(self.user, right)
 

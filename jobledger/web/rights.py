@@ -17,7 +17,7 @@ from statemachine.kinds import SERVED, meant_by, names_of
 from statemachine.owned import Manifest
 
 
-class Right(NamedTuple):
+class AccessRight(NamedTuple):
     """To do `verb` with a resource: in every namespace if `namespace` is empty, to any if `name` is."""
 
     verb: str
@@ -28,7 +28,7 @@ class Right(NamedTuple):
     subresource: str = ""
 
     @classmethod
-    def over(cls, names: Names, verb: str, namespace: str, name: str = "") -> "Right":
+    def over(cls, names: Names, verb: str, namespace: str, name: str = "") -> "AccessRight":
         """The right over jobs of a kind."""
         return cls(verb, names.group, names.plural, namespace, name)
 
@@ -45,7 +45,7 @@ class Caller(Protocol):
     def signature(self, said: str) -> str:
         """How the history names them; `said` is what the request says of itself."""
 
-    async def may(self, right: Right) -> bool:
+    async def may(self, right: AccessRight) -> bool:
         """They have the right. Raises ClusterUnavailable when nobody can say."""
 
     async def still(self) -> None:
@@ -62,7 +62,7 @@ class Anyone:
         """See Caller: nobody lies to themselves."""
         return said
 
-    async def may(self, right: Right) -> bool:
+    async def may(self, right: AccessRight) -> bool:
         """See Caller."""
         return True
 
@@ -81,7 +81,7 @@ def caller_of(request: Request) -> Caller:
     return caller
 
 
-async def demand(caller: Caller, *rights: Right) -> None:
+async def demand(caller: Caller, *rights: AccessRight) -> None:
     """The caller has all of the rights. Raises NoRight, naming those that are missing."""
     allowed = await asyncio.gather(*map(caller.may, rights))
     missing = [right for right, has in zip(rights, allowed, strict=True) if not has]
@@ -93,7 +93,7 @@ Still = Callable[[], Awaitable[None]]
 """Nothing, while a stream that is open may go on; raises what would refuse it now."""
 
 
-def still_may(caller: Caller, *rights: Right) -> Still:
+def still_may(caller: Caller, *rights: AccessRight) -> Still:
     """The caller is known, and has all of the rights."""
 
     async def check() -> None:
@@ -106,7 +106,7 @@ def still_may(caller: Caller, *rights: Right) -> Still:
 def still_permitted(caller: Caller, verb: str, namespace: str, *, name: str, kinds: Sequence[str]) -> Still:
     """The caller is known, and may do `verb` with all of `kinds`, as `permitted` has said."""
     asked = [names for names in SERVED if names.kind in kinds]
-    return still_may(caller, *(Right.over(names, verb, namespace, name) for names in asked))
+    return still_may(caller, *(AccessRight.over(names, verb, namespace, name) for names in asked))
 
 
 async def permitted(
@@ -118,7 +118,7 @@ async def permitted(
         NoRight: with none of them.
     """
     asked = meant_by(kind) if kind else SERVED
-    rights = [Right.over(names, verb, namespace, name) for names in asked]
+    rights = [AccessRight.over(names, verb, namespace, name) for names in asked]
     allowed = await asyncio.gather(*map(caller.may, rights))
     allowed_kinds = [names.kind for names, has in zip(asked, allowed, strict=True) if has]
     if asked and not allowed_kinds:
@@ -134,23 +134,23 @@ async def may_list(caller: Caller, namespace: str) -> bool:
         return False
 
 
-def over(job: Manifest, verb: str) -> Right:
+def over(job: Manifest, verb: str) -> AccessRight:
     """The right to do `verb` with this very job."""
     meta = job["metadata"]
-    return Right.over(names_of(job["apiVersion"], job["kind"]), verb, meta["namespace"], meta["name"])
+    return AccessRight.over(names_of(job["apiVersion"], job["kind"]), verb, meta["namespace"], meta["name"])
 
 
-def to_create(manifests: Iterable[Manifest]) -> list[Right]:
+def to_create(manifests: Iterable[Manifest]) -> list[AccessRight]:
     """The rights to hand in these objects. What jobs refer to replaces its namesake, so it may have to be patched."""
-    rights: dict[Right, None] = {}
+    rights: dict[AccessRight, None] = {}
     for manifest in manifests:
         namespace = manifest["metadata"].get("namespace") or "default"
         if manifest["apiVersion"] == "v1":
             plural = f"{manifest['kind'].lower()}s"
             rights |= dict.fromkeys(
-                [Right("create", "", plural, namespace), Right("patch", "", plural, namespace)]
+                [AccessRight("create", "", plural, namespace), AccessRight("patch", "", plural, namespace)]
             )
         else:
             names = names_of(manifest["apiVersion"], manifest["kind"])
-            rights[Right.over(names, "create", namespace)] = None
+            rights[AccessRight.over(names, "create", namespace)] = None
     return list(rights)

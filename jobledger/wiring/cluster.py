@@ -15,7 +15,7 @@ from jobledger.wiring.bridge_role import Turn
 from jobledger.wiring.controller import Controller
 from jobledger.wiring.history import Where, history_of
 from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
-from jobledger.wiring.options import Options
+from jobledger.wiring.options import ControllerOptions
 from jobledger.wiring.roles import Role, Roles, roles_of
 from jobledger.wiring.sinks import Sinks, checked, sinks_of
 from projectors.asking import ask
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProcessPlan:
     """What a process is to be, worked out of the settings before anything is opened."""
 
     kubeconfig: Path | None
@@ -54,7 +54,7 @@ class Plan:
     """The settings that say where public events go; None: nowhere."""
 
     @classmethod
-    def of(cls, settings: Settings, *, in_pod: bool) -> "Plan":
+    def of(cls, settings: Settings, *, in_pod: bool) -> "ProcessPlan":
         """What the settings say. Raises ConfigError."""
         said = settings.controller
         own_pod = in_pod and not said.kubeconfig and not said.context
@@ -116,7 +116,7 @@ class Opened(NamedTuple):
     api: "Api | None"
 
 
-async def check(plan: Plan) -> None:
+async def check(plan: ProcessPlan) -> None:
     """There is a way to the API server, whether or not it answers, and all keys and sinks. Raises ConfigError."""
     from k8s_bridge.apiserver.access import Access
 
@@ -128,7 +128,7 @@ async def check(plan: Plan) -> None:
 
 
 @asynccontextmanager
-async def leasing(plan: Plan) -> AsyncIterator["Lease | None"]:
+async def leasing(plan: ProcessPlan) -> AsyncIterator["Lease | None"]:
     """The lease that the plan needs, not acquired; None if it needs none. Raises ConfigError."""
     if not plan.leader_elect or Role.BRIDGE not in plan.roles:
         yield None
@@ -142,7 +142,7 @@ async def leasing(plan: Plan) -> AsyncIterator["Lease | None"]:
 
 
 @asynccontextmanager
-async def opened(plan: Plan, turn: Turn = nullcontext) -> AsyncIterator[Opened]:
+async def opened(plan: ProcessPlan, turn: Turn = nullcontext) -> AsyncIterator[Opened]:
     """The parts that the plan names, opened; then all is closed. `turn`: when the bridge may watch.
 
     Raises:
@@ -165,7 +165,7 @@ async def opened(plan: Plan, turn: Turn = nullcontext) -> AsyncIterator[Opened]:
 
 
 def _controller(
-    plan: Plan,
+    plan: ProcessPlan,
     ledger: Ledger,
     api: "Api | None",
     turn: Turn,
@@ -186,7 +186,7 @@ def _controller(
         ledger,
         _cluster(plan, api),
         clock,
-        Options(
+        ControllerOptions(
             roles=plan.roles,
             attended=plan.attended,
             evidence=plan.evidence,
@@ -202,7 +202,7 @@ def _controller(
     )
 
 
-def _cluster(plan: Plan, api: "Api | None") -> "Cluster":
+def _cluster(plan: ProcessPlan, api: "Api | None") -> "Cluster":
     from k8s_bridge.apiserver.cluster import ApiServerCluster
     from k8s_bridge.apiserver.reflector import WatchPatience
     from k8s_bridge.nowhere import NoCluster

@@ -13,7 +13,7 @@ from jobledger.wiring.bridge_role import BridgeRole, Guard, Turn, unsent
 from jobledger.wiring.engine_role import EngineRole
 from jobledger.wiring.ledger import Ledger
 from jobledger.wiring.levels import Levels
-from jobledger.wiring.options import Options
+from jobledger.wiring.options import ControllerOptions
 from jobledger.wiring.projector_role import Mine, ProjectorRole, streams_of
 from jobledger.wiring.roles import Role
 from jobledger.wiring.sinks import Sinks
@@ -54,7 +54,7 @@ class Controller:
         ledger: Ledger,
         cluster: Cluster,
         clock: Clock,
-        options: Options | None = None,
+        options: ControllerOptions | None = None,
         *,
         instruments: Instruments | None = None,
         turn: Turn = nullcontext,
@@ -64,7 +64,7 @@ class Controller:
     ) -> None:
         self.sinks = sinks
         self.ledger, self.cluster = ledger, cluster
-        self.options = options = options or Options()
+        self.options = options = options or ControllerOptions()
         self.instruments = instruments or Instruments()
         self._answered = answered
         readers = [Reader(keeps=options.keeps) for _ in ledger.partitions.logs]

@@ -14,7 +14,7 @@ from jobledger.wiring import history as views
 from jobledger.wiring.controller import Controller
 from jobledger.wiring.keys import key_of
 from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
-from jobledger.wiring.options import Options
+from jobledger.wiring.options import ControllerOptions
 from jobledger.wiring.roles import ALL
 from jobledger.wiring.sinks import sinks_of
 from k8s_bridge.attended import EVERYTHING, Attended
@@ -77,7 +77,7 @@ async def embedded(
             replace(ledger, share=None, room=event_log.store.room),  # no other process projects
             cluster,
             WallClock(),
-            Options(
+            ControllerOptions(
                 attended=attended,
                 evidence=evidence,
                 env_values=(privacy or PrivacySettings()).values_beside(store),

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from typing import Any, Final
 
 from jobledger.telemetry.instruments import Instruments
-from jobledger.wiring.options import Options
+from jobledger.wiring.options import ControllerOptions
 from k8s_bridge.port import Cluster
 from projectors.asking import Asking
 from projectors.base import Projector, States
@@ -41,7 +41,7 @@ class Levels:
         clock: Clock,
         mine: Callable[[JobUid], bool],
         *,
-        options: Options,
+        options: ControllerOptions,
         instruments: Instruments,
     ) -> None:
         self._mine = mine

@@ -16,7 +16,7 @@ KEEPS: Final = 1_000
 
 
 @dataclass(frozen=True)
-class Options:
+class ControllerOptions:
     """Options of a controller.
 
     Jobs that are not `attended` are left as they are: no role sees their pods. `evidence`: pods are held by their

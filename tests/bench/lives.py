@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from jobledger.lives.history import History, find
-from jobledger.lives.rendering import Form, history_answer, why_answer
+from jobledger.lives.history import JobHistory, find
+from jobledger.lives.rendering import AnswerForm, history_answer, why_answer
 from statemachine.log.sqlite import SqliteLog
 from tests.bench.histories import history
 from tests.bench.results import Result
@@ -21,9 +21,9 @@ _GOAL: Final = 100
 
 def lives() -> Iterator[Result]:
     """Milliseconds of processor time from opening the store to the text; everything was imported before."""
-    answers: dict[str, Callable[[History], object]] = {
-        "why": lambda life: why_answer(life, Form()),
-        "history": lambda life: history_answer(life, Form()),
+    answers: dict[str, Callable[[JobHistory], object]] = {
+        "why": lambda life: why_answer(life, AnswerForm()),
+        "history": lambda life: history_answer(life, AnswerForm()),
     }
     note = f"of {_JOBS:,} in SQLite"
     with tempfile.TemporaryDirectory(prefix="jobledger-bench-") as folder:
@@ -45,7 +45,7 @@ async def _write(store: Path) -> None:
         await log.close()
 
 
-async def _asked(store: Path, answer: Callable[[History], object]) -> float:
+async def _asked(store: Path, answer: Callable[[JobHistory], object]) -> float:
     begun = time.process_time()
     log = await SqliteLog.open(store, read_only=True)
     try:

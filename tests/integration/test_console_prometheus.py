@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from jobledger.console.frame import Options
+from jobledger.console.frame import ConsoleOptions
 from tests.integration.real_prometheus import Exporter, Labels, Serie, real_prometheus
 from tests.unit.api.words import phase
 from tests.unit.console.test_monitoring import TRAIN, legend, measuring_job, panel
@@ -70,7 +70,7 @@ async def caught_up(url: str, source: Exporter) -> None:
 
 async def test_panels_show_what_a_real_prometheus_has_scraped(tmp_path: Path) -> None:
     with real_prometheus(tmp_path) as (url, source):
-        async with console(tmp_path, Options(metrics=url)) as browser:
+        async with console(tmp_path, ConsoleOptions(metrics=url)) as browser:
             await browser.submit(measuring_job())
             found = await phase(browser.app, "train", "Running")
             one, two = (each["name"] for each in found["status"]["tasks"][0]["replicas"])
@@ -97,7 +97,7 @@ async def test_panels_show_what_a_real_prometheus_has_scraped(tmp_path: Path) ->
 
 async def test_what_a_real_prometheus_refuses_is_one_sentence(tmp_path: Path) -> None:
     with real_prometheus(tmp_path) as (url, _):
-        async with console(tmp_path, Options(metrics=f"{url}/no-such-place")) as browser:
+        async with console(tmp_path, ConsoleOptions(metrics=f"{url}/no-such-place")) as browser:
             await browser.submit(measuring_job())
             await phase(browser.app, "train", "Running")
             page = (await browser.get(f"{TRAIN}/monitoring")).text

@@ -8,7 +8,7 @@ from jobledger.telemetry.instruments import Instruments
 from jobledger.wiring import Controller
 from jobledger.wiring.bridge_role import Turn
 from jobledger.wiring.ledger import Ledger
-from jobledger.wiring.options import Options
+from jobledger.wiring.options import ControllerOptions
 from jobledger.wiring.share import Share
 from jobledger.wiring.streams import Stream
 from k8s_bridge.port import Cluster
@@ -36,13 +36,13 @@ def controller_of(
     answered: Callable[[], int] = lambda: 0,
     **options: Any,
 ) -> Controller:
-    """A controller over this log; `options` are those of `Options`."""
+    """A controller over this log; `options` are those of `ControllerOptions`."""
     partitions = event_log if isinstance(event_log, Partitions) else Partitions([event_log])
     return Controller(
         Ledger(partitions, streams, inbox, outbox, worker, share, check),
         cluster,
         clock,
-        Options(**options),
+        ControllerOptions(**options),
         instruments=instruments,
         turn=turn,
         answered=answered,

@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from jobledger.cli.machine.follow import story as outcome
-from jobledger.cli.machine.screen import Shown
+from jobledger.cli.machine.screen import ShownJobs
 from jobledger.console.timeline.build import timeline
 from jobledger.lives.wording import events_words
 from projectors.explain import as_text, explain
@@ -69,7 +69,7 @@ def test_every_view_of_the_budget_says_the_same(story: Callable[[], TorchStory],
     assert listed_restarts(state) == (used, 3)
     assert timeline(told.steps).levels[-1][1:] == (3 - used, 3)
     if state.is_final:
-        assert f"{used} restarts" in next(outcome(state, Shown(lambda: [state]), ""))
+        assert f"{used} restarts" in next(outcome(state, ShownJobs(lambda: [state]), ""))
 
 
 def test_the_number_of_a_restart_agrees_with_what_it_left() -> None:

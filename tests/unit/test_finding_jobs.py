@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from jobledger.lives.history import History, find
-from jobledger.lives.rendering import Form, why_answer
+from jobledger.lives.history import JobHistory, find
+from jobledger.lives.rendering import AnswerForm, why_answer
 from jobledger.program.errors import NotPossible, UnknownJob
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.partitions import Merged, Partitions
@@ -46,7 +46,7 @@ async def filled(log: MemoryLog, drafts: Sequence[EntryDraft]) -> MemoryLog:
     return log
 
 
-async def asked(log: MemoryLog, job: str, uid: str = "") -> History:
+async def asked(log: MemoryLog, job: str, uid: str = "") -> JobHistory:
     return await find(log, job, namespace="team-a", uid=uid)
 
 
@@ -56,7 +56,7 @@ async def test_of_a_log_that_finds_jobs_only_the_entries_of_the_one_that_is_mean
     life = await asked(log, "train")
     assert (life.job.uid, log.given) == (NEW, 3)
     assert "this is the newest" in life.note
-    assert why_answer(life, Form()).text
+    assert why_answer(life, AnswerForm()).text
 
 
 @pytest.mark.parametrize(

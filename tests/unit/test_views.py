@@ -10,7 +10,7 @@ from jobledger.cli.server.describe import show
 from jobledger.cli.server.get import table
 from jobledger.jobs.changes import queue_note, wished
 from jobledger.jobs.views import phase_of, replicas_of, running_of
-from jobledger.plugin.cluster import Cluster
+from jobledger.plugin.cluster import ClusterJobs
 from jobledger.program.errors import NotPossible
 from projectors.history.facts import error, has_error
 from statemachine.ids import JobUid
@@ -103,7 +103,7 @@ def test_what_a_status_does_not_count_is_no_number_in_lists() -> None:
 
 
 def test_a_description_shows_what_the_status_counts_of_each_type(
-    cluster_of_one: Callable[[dict[str, Any]], Cluster], capsys: pytest.CaptureFixture[str]
+    cluster_of_one: Callable[[dict[str, Any]], ClusterJobs], capsys: pytest.CaptureFixture[str]
 ) -> None:
     story = TorchStory(training()).submit().up().pod("worker-1", "Succeeded")
     show(cluster_of_one(job(story)), "demo", story.name, kind="", output=Output.TABLE)
@@ -114,16 +114,16 @@ def test_a_description_shows_what_the_status_counts_of_each_type(
 
 
 @pytest.fixture
-def cluster_of_one() -> Iterator[Callable[[dict[str, Any]], Cluster]]:
+def cluster_of_one() -> Iterator[Callable[[dict[str, Any]], ClusterJobs]]:
     """A cluster whose API server has one job."""
     with server() as fake:
 
-        def shown(only: dict[str, Any]) -> Cluster:
+        def shown(only: dict[str, Any]) -> ClusterJobs:
             group = discovery(only["kind"], group=only["apiVersion"])
             meta, (found,) = only["metadata"], group
             place = f"{found}/namespaces/{meta['namespace']}/{only['kind'].lower()}s/{meta['name']}"
             fake.answers |= {**group, place: only, "/api/v1/namespaces/demo/events": listed()}
-            return Cluster(fake.api())
+            return ClusterJobs(fake.api())
 
         yield shown
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from socket import socket
 
     from jobledger.settings.model import Settings
-    from jobledger.wiring.cluster import Plan
+    from jobledger.wiring.cluster import ProcessPlan
 
 _HERE: Final = "127.0.0.1:8080"
 
@@ -72,17 +72,17 @@ def _everywhere() -> str:
     return "[::]:8080" if has_dualstack_ipv6() else "0.0.0.0:8080"
 
 
-def _plan(settings: "Settings") -> "Plan":
+def _plan(settings: "Settings") -> "ProcessPlan":
     from jobledger.settings.values import in_pod
-    from jobledger.wiring.cluster import Plan
+    from jobledger.wiring.cluster import ProcessPlan
 
     common.needs_kubernetes()
-    return Plan.of(settings, in_pod=in_pod())
+    return ProcessPlan.of(settings, in_pod=in_pod())
 
 
-async def _control(plan: "Plan", settings: "Settings", host: str, port: int) -> int:
+async def _control(plan: "ProcessPlan", settings: "Settings", host: str, port: int) -> int:
     from jobledger.cli.cluster.process import ControllerProcess
-    from jobledger.console import Options
+    from jobledger.console import ConsoleOptions
     from jobledger.program.signals import listening
     from jobledger.publishing.naming import named_by
     from jobledger.web.server import tcp_socket
@@ -94,14 +94,14 @@ async def _control(plan: "Plan", settings: "Settings", host: str, port: int) -> 
         _welcome(plan, socket)
         try:
             named = named_by(settings, plan.log)
-            await ControllerProcess(plan, Options.of(settings), named).run([socket], asked.at_least(1))
+            await ControllerProcess(plan, ConsoleOptions.of(settings), named).run([socket], asked.at_least(1))
         except (StoreInUse, StoreUnusable) as error:
             raise StoreUnusable(str(error).replace("--store", "--log")) from error
     common.say("ended")
     return OK
 
 
-def _welcome(plan: "Plan", listening: "socket") -> None:
+def _welcome(plan: "ProcessPlan", listening: "socket") -> None:
     from pathlib import Path
 
     from jobledger.wiring.history import shown

@@ -16,7 +16,7 @@ from socket import socket
 from typing import TYPE_CHECKING, Any, Final
 
 from jobledger.api import create
-from jobledger.console.frame import Options
+from jobledger.console.frame import ConsoleOptions
 from jobledger.publishing.naming import unnamed
 from jobledger.publishing.projected import Named
 from jobledger.service.app import App
@@ -26,7 +26,7 @@ from jobledger.web.server import serve
 from jobledger.web.streams import Closing
 from jobledger.web.switchable import SwitchableApp, waiting, without_front
 from jobledger.wiring.bridge_role import Turn
-from jobledger.wiring.cluster import Plan, leasing, opened
+from jobledger.wiring.cluster import ProcessPlan, leasing, opened
 from jobledger.wiring.controller import Controller
 from jobledger.wiring.roles import Role
 from statemachine.engine.backoff import backoff
@@ -55,7 +55,9 @@ _PATIENCE: Final = 8.0
 class ControllerProcess:
     """Does what `plan` says; its front has a console with these options, and the ledger is `named`."""
 
-    def __init__(self, plan: Plan, options: Options | None = None, named: Named = unnamed) -> None:
+    def __init__(
+        self, plan: ProcessPlan, options: ConsoleOptions | None = None, named: Named = unnamed
+    ) -> None:
         self._plan, self._options, self._named = plan, options, named
         self._health = Health()
         self._front = SwitchableApp(waiting(self._health))
@@ -114,7 +116,7 @@ class ControllerProcess:
         except JobledgerError as error:
             log.warning("a standby cannot answer", extra={"action": "standby", "error": str(error)})
 
-    async def _control(self, plan: Plan, turn: Turn = nullcontext) -> None:
+    async def _control(self, plan: ProcessPlan, turn: Turn = nullcontext) -> None:
         """The controller of `plan` works, as soon as its log is there; only cancelling, or a failure, ends this."""
         for failures in count(1):
             try:
@@ -127,7 +129,7 @@ class ControllerProcess:
                 log.warning("the log cannot be reached, the controller waits", extra=fields)
             await asyncio.sleep(backoff(failures, first=_LOOK, most=_LONGEST_LOOK))
 
-    async def _controlled(self, plan: Plan, turn: Turn) -> None:
+    async def _controlled(self, plan: ProcessPlan, turn: Turn) -> None:
         async with opened(plan, turn) as (controller, api):
             self._health.controller, self._health.waits_for = controller, ""
             try:
@@ -136,7 +138,7 @@ class ControllerProcess:
                 self._health.controller = None
                 self._front.show(waiting(self._health))
 
-    def _show(self, plan: Plan, controller: Controller, api: "Api | None") -> None:
+    def _show(self, plan: ProcessPlan, controller: Controller, api: "Api | None") -> None:
         log.info("working", extra={"action": "working", "roles": ",".join(sorted(plan.roles))})
         if Role.FRONT in plan.roles and api is not None:
             closing = Closing()

@@ -46,7 +46,7 @@ def history(
     controller may work meanwhile: it helps.
     """
     from jobledger.lives.history import find
-    from jobledger.lives.rendering import Form, history_answer, span
+    from jobledger.lives.rendering import AnswerForm, history_answer, span
     from statemachine.errors import ConfigError
 
     flags = {"history": ("--history", history_url)}
@@ -61,7 +61,7 @@ def history(
     life = histories.reading(
         settings, lambda read: find(read, job, namespace=settings.namespace, uid=uid, kind=kind), log
     )
-    form = Form(text=output is common.Output.TABLE, width=histories.terminal_width())
+    form = AnswerForm(text=output is common.Output.TABLE, width=histories.terminal_width())
     answer = history_answer(life, form, seq=seq, full=full)
     raise typer.Exit(histories.show(answer, output, histories.ADVICE))
 
@@ -109,14 +109,16 @@ def why(
     """
     from jobledger.lives.history import find
     from jobledger.lives.point_in_time import Moment
-    from jobledger.lives.rendering import Form, why_answer
+    from jobledger.lives.rendering import AnswerForm, why_answer
 
     settings = common.settings(store=store, namespace=namespace, verbose=verbose)
     Moment.parse(at)  # what is wrong with the question is said before the store is read
     life = histories.reading(
         settings, lambda read: find(read, job, namespace=settings.namespace, uid=uid, kind=kind), log
     )
-    answer = why_answer(life, Form(text=output is common.Output.TABLE, width=explanation_width()), at=at)
+    answer = why_answer(
+        life, AnswerForm(text=output is common.Output.TABLE, width=explanation_width()), at=at
+    )
     raise typer.Exit(histories.show(answer, output, histories.ADVICE))
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from jobledger.cli.common import plural
-from jobledger.cli.machine.screen import Screen, Shown, Tail, elapsed
+from jobledger.cli.machine.screen import Screen, ShownJobs, Tail, elapsed
 from jobledger.jobs.attempts import Attempt, pod_of
 from jobledger.program.errors import UnknownReplica
 from jobledger.service.app import App
@@ -24,12 +24,12 @@ _FLUSH: Final = 2.0
 """Seconds that the last lines of ended replicas have to come in."""
 
 
-class Follower:
+class JobFollower:
     """Follows the jobs `uids`. `logs`: their lines go to the screen too."""
 
     def __init__(self, app: App, uids: list[str], *, logs: bool = False) -> None:
         self._app, self._uids, self._logs = app, uids, logs
-        self.shown = Shown(self.states)
+        self.shown = ShownJobs(self.states)
         self._screen: Screen | None = None
         self._tails: set[asyncio.Task[None]] = set()
         self.listeners: list[Callable[[JobState, Event], None]] = []
@@ -149,7 +149,7 @@ class Follower:
             self._screen.log(about, line)
 
 
-def story(state: JobState, shown: Shown, stopped: str) -> Iterator[str]:
+def story(state: JobState, shown: ShownJobs, stopped: str) -> Iterator[str]:
     """What became of a job, and of a failed one the last lines of the replica that failed."""
     replicas = plural(state.plan.scale, "replica") if state.plan else "no replica"
     scale = f"{replicas}, {plural(budget(state).used, 'restart')}"
@@ -177,7 +177,7 @@ def _reasons(state: JobState) -> Iterator[str]:
             yield f"  {condition.message}"
 
 
-def _last_lines(state: JobState, shown: Shown) -> Iterator[str]:
+def _last_lines(state: JobState, shown: ShownJobs) -> Iterator[str]:
     failed = [replica.name for replica in state.replicas.values() if replica.phase.value == "Failed"]
     for name in failed[:1]:
         tail = shown.tails.get((state.uid, name))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from jobledger.program.signals import Asked
+from jobledger.program.signals import EndSignals
 from jobledger.wiring import Controller
 from statemachine.errors import ClusterUnavailable, LogUnavailable
 
@@ -34,7 +34,7 @@ class NoRoom(LogUnavailable):
 async def with_room(
     work: Coroutine[object, object, int],
     controller: Controller,
-    asked: Asked,
+    asked: EndSignals,
     disk: Path,
     *,
     patience: float,
@@ -67,7 +67,7 @@ def _for_want_of_room(working: asyncio.Task[int], controller: Controller) -> boo
     return is_away and bool(controller.ledger.room.lack(asyncio.get_running_loop().time()))
 
 
-async def _full(controller: Controller, asked: Asked, disk: Path, patience: float) -> None:
+async def _full(controller: Controller, asked: EndSignals, disk: Path, patience: float) -> None:
     """There has been no room for too long."""
     clock, room, looks = asyncio.get_running_loop(), controller.ledger.room, 0
     while not room.lack(now := clock.time()) or not (asked.times or room.lasting(now) >= patience):

@@ -7,7 +7,7 @@ import typer
 from jobledger.cli import common
 
 if TYPE_CHECKING:
-    from jobledger.cli.machine.running import Wanted
+    from jobledger.cli.machine.running import RunOrder
     from jobledger.settings.loading import Held
 
 
@@ -35,26 +35,26 @@ def run(
     """
     import asyncio
 
-    from jobledger.cli.machine.running import Wanted
+    from jobledger.cli.machine.running import RunOrder
     from jobledger.cli.server.submit import examined
 
     limit = common.span_option("--timeout", timeout) if timeout is not None else None
     held = common.held(store=store, namespace=namespace, verbose=verbose, quiet_level="error")
-    wanted = Wanted(examined(files, held.settings.namespace), limit, logs=logs, everything=verbose > 0)
+    wanted = RunOrder(examined(files, held.settings.namespace), limit, logs=logs, everything=verbose > 0)
     raise typer.Exit(asyncio.run(_run(held, wanted)))
 
 
-async def _run(held: "Held", wanted: "Wanted") -> int:
+async def _run(held: "Held", wanted: "RunOrder") -> int:
     from jobledger.cli.machine.embedded import controller_of
     from jobledger.cli.machine.full_disk import with_room
-    from jobledger.cli.machine.running import Run
+    from jobledger.cli.machine.running import JobRun
     from jobledger.program.signals import listening
     from jobledger.service.app import App
     from jobledger.wiring import running
 
     with listening() as asked:
         async with controller_of(held.settings) as controller:
-            this = Run(App(controller), held, wanted, asked)
+            this = JobRun(App(controller), held, wanted, asked)
 
             async def work() -> int:
                 async with running(controller):

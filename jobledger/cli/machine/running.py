@@ -8,13 +8,13 @@ from typing import Final
 from rich.console import Console
 
 from jobledger.cli import common
-from jobledger.cli.machine.follow import Follower, story, where_to_look
+from jobledger.cli.machine.follow import JobFollower, story, where_to_look
 from jobledger.cli.machine.screen import PlainScreen, Screen, screen
 from jobledger.cli.suggestions import repeating
 from jobledger.manifests import Manifest
 from jobledger.program.errors import NotPossible
 from jobledger.program.exit_codes import FAILED, OK
-from jobledger.program.signals import Asked
+from jobledger.program.signals import EndSignals
 from jobledger.service.app import App
 from jobledger.settings.loading import Held
 from k8s_bridge.port import EndsPods, Ref
@@ -29,7 +29,7 @@ _PAUSED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunOrder:
     """What the command line asked for; `timeout` in seconds."""
 
     manifests: Sequence[Manifest]
@@ -38,18 +38,18 @@ class Wanted:
     everything: bool = False
 
 
-class Run:
+class JobRun:
     """The run of some jobs in a store that this process owns."""
 
-    def __init__(self, app: App, held: Held, wanted: Wanted, asked: Asked) -> None:
+    def __init__(self, app: App, held: Held, wanted: RunOrder, asked: EndSignals) -> None:
         self._app, self._held, self._wanted, self._asked = app, held, wanted, asked
         self._console = Console(highlight=False)
-        self.follower = Follower(app, [])
+        self.follower = JobFollower(app, [])
         self.screen: Screen = PlainScreen(self._console)
         self._stopped = ""
         self._begun = asyncio.Event()
 
-    async def begun(self) -> Follower:
+    async def begun(self) -> JobFollower:
         """The jobs are submitted; who follows them."""
         await self._begun.wait()
         return self.follower
@@ -58,7 +58,7 @@ class Run:
         """Every job is over; the exit code."""
         self._refuse_paused()
         uids = await self._submit()
-        self.follower = Follower(self._app, uids, logs=self._wanted.logs)
+        self.follower = JobFollower(self._app, uids, logs=self._wanted.logs)
         self._begun.set()
         everything = self._wanted.everything
         with (

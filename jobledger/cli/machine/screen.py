@@ -45,7 +45,7 @@ class Tail:
 
 
 @dataclass(slots=True)
-class Shown:
+class ShownJobs:
     """What there is to see: the states of the followed jobs, and the tails by job and replica."""
 
     states: Callable[[], list[JobState]]
@@ -96,7 +96,7 @@ class PlainScreen:
 class LiveScreen(PlainScreen):
     """A table that is drawn again and again; above it only what is worth keeping in sight."""
 
-    def __init__(self, console: Console, live: Live, shown: Shown, *, everything: bool) -> None:
+    def __init__(self, console: Console, live: Live, shown: ShownJobs, *, everything: bool) -> None:
         super().__init__(console)
         self._live, self._shown, self._everything = live, shown, everything
 
@@ -111,7 +111,7 @@ class LiveScreen(PlainScreen):
 
 
 @contextmanager
-def screen(console: Console, shown: Shown, *, everything: bool) -> Iterator[Screen]:
+def screen(console: Console, shown: ShownJobs, *, everything: bool) -> Iterator[Screen]:
     """The screen for this terminal, or for what takes its place."""
     if not console.is_terminal:
         yield PlainScreen(console)
@@ -127,7 +127,7 @@ def screen(console: Console, shown: Shown, *, everything: bool) -> Iterator[Scre
 # ---- the picture -------------------------------------------------------------------------------------------
 
 
-def picture(shown: Shown, width: int, height: int) -> RenderableType:
+def picture(shown: ShownJobs, width: int, height: int) -> RenderableType:
     """Every job with a line for each replica, as many as fit in a terminal of this size.
 
     The last columns stay free: a terminal echoes `^C` where the cursor is, and must not begin a new line for
@@ -161,7 +161,7 @@ def elapsed(state: JobState) -> str:
     return span(((state.completed_at or datetime.now(UTC)) - since).total_seconds())
 
 
-def _replicas(state: JobState, shown: Shown, width: int, room: int) -> Table:
+def _replicas(state: JobState, shown: ShownJobs, width: int, room: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", width=width)
     table.add_column("REPLICA", no_wrap=True)
     table.add_column("PHASE", no_wrap=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from socket import socket
 
-    from jobledger.program.signals import Asked
+    from jobledger.program.signals import EndSignals
     from jobledger.service.app import App
     from jobledger.settings.model import Settings
     from jobledger.wiring.ledger import Kafka
@@ -90,20 +90,20 @@ async def _serve(settings: "Settings", address: tuple[str, int] | None, log: "Ka
 
 
 async def _answer(
-    app: "App", settings: "Settings", log: "Kafka | None", sockets: "Sequence[socket]", asked: "Asked"
+    app: "App", settings: "Settings", log: "Kafka | None", sockets: "Sequence[socket]", asked: "EndSignals"
 ) -> None:
     """Requests are answered until the process is asked to end."""
     import asyncio
 
     from jobledger.api import create
-    from jobledger.console.frame import Options
+    from jobledger.console.frame import ConsoleOptions
     from jobledger.publishing.naming import named_by
     from jobledger.web.server import serve as answer
     from jobledger.web.streams import Closing
 
     stop, closing = asyncio.Event(), Closing()
     named = named_by(settings, log or settings.store)
-    api = create(app, closing, options=Options.of(settings), named=named)
+    api = create(app, closing, options=ConsoleOptions.of(settings), named=named)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(answer(api, sockets, closing, stop), name="http")
         await asked.at_least(1)

@@ -43,14 +43,16 @@ def examined(files: list[str], namespace: str) -> "list[Manifest]":
         SpecInvalid: every problem of every file.
     """
     from jobledger.jobs.intake import inspect
-    from jobledger.manifests import Manifest, ManifestUnusable, Source, load
+    from jobledger.manifests import Manifest, ManifestSource, ManifestUnusable, load
 
     completed = [
         Manifest(_completed(manifest, namespace), manifest.source) for manifest in load(files).usable()
     ]
     inspect(completed)
     if not any(manifest.is_job for manifest in completed):
-        raise ManifestUnusable(Source(files[0]), "holds no job; ConfigMaps and Secrets alone do nothing")
+        raise ManifestUnusable(
+            ManifestSource(files[0]), "holds no job; ConfigMaps and Secrets alone do nothing"
+        )
     return completed
 
 

@@ -11,11 +11,11 @@ from contextlib import suppress
 from typing import Any, Final
 
 from jobledger.console.details.lives import Lives
-from jobledger.console.details.replicas import Row, described, table
+from jobledger.console.details.replicas import ReplicaRow, described, table
 from jobledger.console.details.subject import Subject
 from jobledger.program.errors import NoRight
 from jobledger.service.app import App
-from jobledger.web.rights import Caller, Right, demand
+from jobledger.web.rights import AccessRight, Caller, demand
 from k8s_bridge.port import Manifest, Ref
 from projectors.explain import Language
 from statemachine.errors import ClusterError
@@ -33,7 +33,7 @@ _GANGS: Final = frozenset(
 )
 
 
-async def rows_of(lives: Lives, subject: Subject, language: Language = "en") -> list[Row]:
+async def rows_of(lives: Lives, subject: Subject, language: Language = "en") -> list[ReplicaRow]:
     """All replicas that the job has or had, without what their pods are made of; none before anything was decided."""
     if subject.state is None:
         return []
@@ -42,7 +42,7 @@ async def rows_of(lives: Lives, subject: Subject, language: Language = "en") -> 
     return list(table(subject.state, marks, language))
 
 
-def with_pods(state: JobState | None, rows: Iterable[Row]) -> Sequence[Row]:
+def with_pods(state: JobState | None, rows: Iterable[ReplicaRow]) -> Sequence[ReplicaRow]:
     """The rows with labels, images, commands and resources of their pods, as jobledger makes these."""
     made = made_pods(state)
     return [
@@ -63,12 +63,14 @@ def children_of(state: JobState | None) -> Sequence[Child]:
     return tuple(kind_of(state.api_version, state.kind).children(state))
 
 
-async def pod_of(app: App, subject: Subject, row: Row, caller: Caller) -> tuple[dict[str, Any] | None, str]:
+async def pod_of(
+    app: App, subject: Subject, row: ReplicaRow, caller: Caller
+) -> tuple[dict[str, Any] | None, str]:
     """The pod of a replica as it lives; or none, and the sentence that says why, if there should be one."""
     if not row.uid:
         return None, ""
     try:
-        await demand(caller, Right("get", "", "pods", subject.namespace, row.pod))
+        await demand(caller, AccessRight("get", "", "pods", subject.namespace, row.pod))
         pod = await app.cluster.get(Ref("v1", "Pod", subject.namespace, row.pod))
     except (ClusterError, NoRight) as error:
         return None, str(error)
@@ -101,7 +103,7 @@ async def seen(app: App, ref: Ref, caller: Caller) -> dict[str, Any] | None:
     """An object that belongs to a job; None where the cluster, or the caller's rights, do not give it."""
     plural = _PLURALS.get((ref.api_version, ref.kind), "")
     group = ref.api_version.rpartition("/")[0]
-    if not plural or not await caller.may(Right("get", group, plural, ref.namespace, ref.name)):
+    if not plural or not await caller.may(AccessRight("get", group, plural, ref.namespace, ref.name)):
         return None
     with suppress(ClusterError):
         return await app.cluster.get(ref)

@@ -8,7 +8,7 @@ from jobledger.console.details.children import children_of
 from jobledger.console.details.lives import KeptLife
 from jobledger.console.details.subject import Subject
 from jobledger.service.app import App
-from jobledger.web.rights import Caller, Right
+from jobledger.web.rights import AccessRight, Caller
 from k8s_bridge.port import Happening
 from statemachine.errors import ClusterError
 
@@ -59,4 +59,4 @@ async def events_of_pod(app: App, subject: Subject, uid: str, caller: Caller) ->
 
 async def may_read(caller: Caller, namespace: str) -> bool:
     """The caller may read Events there."""
-    return await caller.may(Right("list", "", "events", namespace))
+    return await caller.may(AccessRight("list", "", "events", namespace))

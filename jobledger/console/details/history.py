@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
 from jobledger.console.details.lives import KeptLife, Lives
-from jobledger.console.details.picturing import Asked, Large, large, of_remembered, seq_at
+from jobledger.console.details.picturing import Large, PictureQuery, large, of_remembered, seq_at
 from jobledger.console.details.point_in_time import View, by_change, moment, told, view, whole
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
@@ -50,18 +50,18 @@ def _asked(
     end: Annotated[str, Query(max_length=64, alias="to")] = "",
     every: _Text = "",
     oldest: _Text = "",
-) -> Asked:
-    return Asked(at, "entries" if axis == "entries" else "time", begin, end, bool(every), bool(oldest))
+) -> PictureQuery:
+    return PictureQuery(at, "entries" if axis == "entries" else "time", begin, end, bool(every), bool(oldest))
 
 
-Wanted = Annotated[Asked, Depends(_asked)]
+Wanted = Annotated[PictureQuery, Depends(_asked)]
 
 
 def add(router: APIRouter, console: Console, lives: Lives) -> None:
     """The routes."""
 
     async def drawn(
-        request: Request, subject: Subject, asked: Asked, part: str, page: int | None = None
+        request: Request, subject: Subject, asked: PictureQuery, part: str, page: int | None = None
     ) -> Response:
         """A part of the page. Without the log's entries there is none: the browser loads the page again."""
         life = await lives.of(subject.uid)
@@ -70,7 +70,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         context = await asyncio.to_thread(_PARTS[part], request, subject, life, asked, page)
         return render(request, f"{part}.html", subject, tab="history", **context)
 
-    def named(answer: Response, subject: Subject, asked: Asked, page: int | str = "") -> Response:
+    def named(answer: Response, subject: Subject, asked: PictureQuery, page: int | str = "") -> Response:
         """The answer; the browser's bar names the moment, if one was asked for."""
         if asked.at:
             address = subject.link("/history", **asked.but(page=page))
@@ -119,7 +119,7 @@ def add(router: APIRouter, console: Console, lives: Lives) -> None:
         return HTMLResponse(escape(whole(life.entries[at - 1])), headers=HEADERS)
 
 
-def _placed(life: KeptLife, asked: Asked, place: float | None) -> Asked:
+def _placed(life: KeptLife, asked: PictureQuery, place: float | None) -> PictureQuery:
     """What is asked for, at the entry where the slider stands."""
     if place is not None:
         with suppress(ConfigError):  # no such part of the picture: the page says so
@@ -136,7 +136,7 @@ async def _without_log(request: Request, console: Console, subject: Subject) -> 
 _Context = dict[str, Any]
 
 
-def _known(life: KeptLife, asked: Asked) -> tuple[Asked, str, int]:
+def _known(life: KeptLife, asked: PictureQuery) -> tuple[PictureQuery, str, int]:
     """What is asked for as far as there is such a moment, why not, and the number of its entry."""
     try:
         return asked, "", moment(life, asked.at)
@@ -144,7 +144,9 @@ def _known(life: KeptLife, asked: Asked) -> tuple[Asked, str, int]:
         return replace(asked, at=""), str(error), len(life)
 
 
-def _drawn(request: Request, subject: Subject, life: KeptLife, asked: Asked) -> tuple[Asked, str, Large]:
+def _drawn(
+    request: Request, subject: Subject, life: KeptLife, asked: PictureQuery
+) -> tuple[PictureQuery, str, Large]:
     """The picture of what is asked for, or all of it, and why."""
     try:
         return asked, "", large(request, subject, life, asked)
@@ -153,7 +155,9 @@ def _drawn(request: Request, subject: Subject, life: KeptLife, asked: Asked) -> 
         return asked, str(error), large(request, subject, life, asked)
 
 
-def _whole(request: Request, subject: Subject, life: KeptLife, asked: Asked, page: int | None) -> _Context:
+def _whole(
+    request: Request, subject: Subject, life: KeptLife, asked: PictureQuery, page: int | None
+) -> _Context:
     moved = _moment(request, subject, life, asked, page)
     around = _entries(request, subject, life, asked, page)
     picture = _picture(request, subject, life, asked, page, with_cursor=True)
@@ -167,7 +171,9 @@ def _whole(request: Request, subject: Subject, life: KeptLife, asked: Asked, pag
     }
 
 
-def _moment(request: Request, subject: Subject, life: KeptLife, asked: Asked, _: int | None) -> _Context:
+def _moment(
+    request: Request, subject: Subject, life: KeptLife, asked: PictureQuery, _: int | None
+) -> _Context:
     again = asked  # what was asked for, so that a refresh says the same about it
     asked, unknown, _count = _known(life, asked)
     asked, outside, shown = _drawn(request, subject, life, asked)
@@ -209,7 +215,7 @@ def _picture(
     request: Request,
     subject: Subject,
     life: KeptLife,
-    asked: Asked,
+    asked: PictureQuery,
     _: int | None,
     *,
     with_cursor: bool = False,
@@ -220,7 +226,9 @@ def _picture(
     return {"asked": asked, "picture": picture, "long": len(life) > LONG}
 
 
-def _entries(request: Request, subject: Subject, life: KeptLife, asked: Asked, page: int | None) -> _Context:
+def _entries(
+    request: Request, subject: Subject, life: KeptLife, asked: PictureQuery, page: int | None
+) -> _Context:
     again = asked
     asked, _unknown, count = _known(life, asked)
     number = page or (count - 1) // ENTRIES + 1
@@ -241,7 +249,7 @@ def _entries(request: Request, subject: Subject, life: KeptLife, asked: Asked, p
 _PARTS: Final = {"moment": _moment, "picture": _picture, "entries": _entries}
 
 
-def _zoom(life: KeptLife, count: int, asked: Asked) -> dict[str, str]:
+def _zoom(life: KeptLife, count: int, asked: PictureQuery) -> dict[str, str]:
     """The part around the moment that holds a third of the entries of the present part."""
     first = moment(life, asked.begin) if asked.begin else 1
     last = moment(life, asked.end) if asked.end else len(life)

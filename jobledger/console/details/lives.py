@@ -36,7 +36,7 @@ _EVERY: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptPicture:
     """A picture without a cursor, drawn `at` a time of the first `count` entries."""
 
     picture: Markup
@@ -56,7 +56,7 @@ class KeptLife:
         self.uid = uid
         self.doubt = ""
         self.entries: list[Entry] = []
-        self.pictures: dict[Hashable, Kept] = {}
+        self.pictures: dict[Hashable, KeptPicture] = {}
         self.messages: dict[Hashable, str] = {}
         """Of pods that have ended: their containers' termination messages."""
         self.last_lines: dict[Hashable, tuple[str, ...]] = {}

@@ -14,7 +14,7 @@ from jobledger.console.frame import HEADERS, Console
 from jobledger.console.logs import window
 from jobledger.console.logs.window import Matches, Window
 from jobledger.program.errors import NotPossible, UnknownReplica
-from jobledger.web.rights import Caller, Right, caller_of, demand, still_may
+from jobledger.web.rights import AccessRight, Caller, caller_of, demand, still_may
 from jobledger.web.streams import begun, log_response
 from statemachine.errors import ClusterError, Missing
 
@@ -136,8 +136,8 @@ def _download(router: APIRouter, console: Console, log_of: LogOf) -> None:
         )
 
 
-def _right(subject: Subject) -> Right:
-    return Right("get", "", "pods", subject.namespace, subresource="log")
+def _right(subject: Subject) -> AccessRight:
+    return AccessRight("get", "", "pods", subject.namespace, subresource="log")
 
 
 async def _first(pieces: AsyncIterator[bytes], log: Log) -> bytes:

@@ -19,12 +19,12 @@ from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import Console
 from jobledger.console.monitoring import chart
-from jobledger.console.monitoring.panels import By, Measured, Monitor, Shown, life, measured
-from jobledger.console.monitoring.queries import RANGES, Panel, Span, span
-from jobledger.console.monitoring.source import Source
+from jobledger.console.monitoring.panels import By, MeasuredJob, Monitor, ShownPanel, life, measured
+from jobledger.console.monitoring.queries import RANGES, Panel, TimeRange, span
+from jobledger.console.monitoring.source import MetricsSource
 from jobledger.console.words import Language, language_of, say
 from jobledger.program.errors import NoRight
-from jobledger.web.rights import Caller, Right, caller_of, demand
+from jobledger.web.rights import AccessRight, Caller, caller_of, demand
 from projectors.history.facts import resources
 
 Asking = Annotated[Caller, Depends(caller_of)]
@@ -32,18 +32,18 @@ Ranges = Literal["all", "6h", "1h", "15m"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MonitoringQuery:
     """What the address says: the last of the job's time, or all of it; sums by type, or pod by pod."""
 
     range: Ranges = "all"
     by: By = "type"
 
 
-def _asked(*, range_: Annotated[Ranges, Query(alias="range")] = "all", by: By = "type") -> Asked:
-    return Asked(range_, by)
+def _asked(*, range_: Annotated[Ranges, Query(alias="range")] = "all", by: By = "type") -> MonitoringQuery:
+    return MonitoringQuery(range_, by)
 
 
-Wanted = Annotated[Asked, Depends(_asked)]
+Wanted = Annotated[MonitoringQuery, Depends(_asked)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,15 @@ class Measuring:
     """What there is to measure of one job, and when."""
 
     monitor: Monitor
-    of: Measured
-    span: Span
+    of: MeasuredJob
+    span: TimeRange
     by: By
 
-    async def all(self) -> Sequence[Shown]:
+    async def all(self) -> Sequence[ShownPanel]:
         """Every panel."""
         return await self.monitor.all(self.of, self.span, self.by)
 
-    async def one(self, panel: Panel) -> Shown:
+    async def one(self, panel: Panel) -> ShownPanel:
         """One of them."""
         return await self.monitor.shown(self.of, panel, self.span, self.by)
 
@@ -70,9 +70,9 @@ class Measurer:
     def __init__(self, console: Console, lives: Lives) -> None:
         self._lives = lives
         url = console.options.metrics
-        self._monitor = Monitor(Source(url)) if url else None
+        self._monitor = Monitor(MetricsSource(url)) if url else None
 
-    async def of(self, subject: Subject, caller: Caller, asked: Asked) -> Measuring | None:
+    async def of(self, subject: Subject, caller: Caller, asked: MonitoringQuery) -> Measuring | None:
         """None where there is no source, or the job has had no time yet.
 
         Raises:
@@ -81,7 +81,7 @@ class Measurer:
         state = subject.state
         if self._monitor is None or state is None:
             return None
-        await demand(caller, Right("list", "", "pods", subject.namespace))
+        await demand(caller, AccessRight("list", "", "pods", subject.namespace))
         kept = await self._lives.of(subject.uid)
         entries, count = kept.entries, len(kept)
         while state.closed and count > 1:  # what is left of a job that is gone knows no pods any more
@@ -180,7 +180,7 @@ def _metric(language: Language, name: str) -> str:
     return say(language, f"monitoring.{name}")
 
 
-def failed(language: Language, shown: Shown) -> str:
+def failed(language: Language, shown: ShownPanel) -> str:
     """Why a panel has no lines, in one sentence; empty if nothing went wrong."""
     failure = shown.failure
     return say(language, failure.key, **failure.values) if failure else ""

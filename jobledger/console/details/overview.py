@@ -15,7 +15,7 @@ from statemachine.state import ChildState, JobState
 
 
 @dataclass(frozen=True, slots=True)
-class Container:
+class ContainerRow:
     """A container of a pod: what it starts, and what it may use."""
 
     name: str
@@ -26,18 +26,18 @@ class Container:
     others: tuple[str, ...]
 
 
-def containers(pod: Mapping[str, Any]) -> Sequence[Container]:
+def containers(pod: Mapping[str, Any]) -> Sequence[ContainerRow]:
     """The main containers of a pod's manifest."""
     spec = pod.get("spec") or {}
     return [_container(container) for container in spec.get("containers") or ()]
 
 
-def _container(raw: Mapping[str, Any]) -> Container:
+def _container(raw: Mapping[str, Any]) -> ContainerRow:
     resources = raw.get("resources") or {}
     asked, allowed = resources.get("requests") or {}, resources.get("limits") or {}
     others = sorted({*asked, *allowed} - {"cpu", "memory"})
     command = [*map(str, raw.get("command") or ()), *map(str, raw.get("args") or ())]
-    return Container(
+    return ContainerRow(
         name=str(raw.get("name", "")),
         image=str(raw.get("image", "")),
         command=shlex.join(command),

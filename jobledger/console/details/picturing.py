@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 from fastapi import Request
 from markupsafe import Markup
 
-from jobledger.console.details.lives import Kept, KeptLife
+from jobledger.console.details.lives import KeptLife, KeptPicture
 from jobledger.console.details.point_in_time import moment
 from jobledger.console.details.render import word
 from jobledger.console.details.subject import Subject
 from jobledger.console.frame import url
-from jobledger.console.timeline.bars import Wanted
+from jobledger.console.timeline.bars import PictureStyle
 from jobledger.console.timeline.model import Band, Instant, Mark, Timeline
 from jobledger.console.timeline.picture import picture, with_cursor
 from jobledger.console.timeline.scale import BySeq, ByTime, Scale, whole
@@ -34,7 +34,7 @@ SOME: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PictureQuery:
     """What the address says: the moment, the axis, the part of the picture, and whether all rows are wanted.
 
     `oldest` turns the conditions of the moment round.
@@ -65,7 +65,7 @@ class Asked:
 def small(request: Request, subject: Subject, life: KeptLife) -> Markup:
     """The whole life; its marks lead to the history."""
     drawn = life.timeline()
-    return picture(drawn, _wanted(request, subject, Asked(), whole(drawn, datetime.now(UTC))))
+    return picture(drawn, _wanted(request, subject, PictureQuery(), whole(drawn, datetime.now(UTC))))
 
 
 class Large(NamedTuple):
@@ -80,7 +80,7 @@ class Large(NamedTuple):
     cursor: float | str
 
 
-def large(request: Request, subject: Subject, life: KeptLife, asked: Asked) -> Large:
+def large(request: Request, subject: Subject, life: KeptLife, asked: PictureQuery) -> Large:
     """The part of the life that is asked for, with a cursor at the moment. Raises ConfigError: there is no such."""
     drawn = life.timeline()
     at = drawn.moments[moment(life, asked.at) - 1] if asked.at else None
@@ -92,7 +92,7 @@ def large(request: Request, subject: Subject, life: KeptLife, asked: Asked) -> L
         svg = picture(drawn, _wanted(request, subject, asked, scale))
         if len(life.pictures) > SOME:
             life.pictures.clear()
-        kept = life.pictures[key] = Kept(svg, scale, len(life), now)
+        kept = life.pictures[key] = KeptPicture(svg, scale, len(life), now)
     place = kept.scale.x(at)
     cursor = place if at is not None and kept.scale.holds(at) else ""
     return Large(kept.picture, with_cursor(kept.picture, kept.scale, at), place, cursor)
@@ -103,7 +103,7 @@ def _fresh(scale: Scale) -> timedelta:
     return max(FRESH, (scale.last.at - scale.first.at) / 1000)
 
 
-def seq_at(life: KeptLife, asked: Asked, place: float) -> Seq:
+def seq_at(life: KeptLife, asked: PictureQuery, place: float) -> Seq:
     """The entry that the cursor stands at when the slider is moved to `place`: the last one that is not behind it.
 
     Raises ConfigError, as `scale_of`.
@@ -115,7 +115,7 @@ def seq_at(life: KeptLife, asked: Asked, place: float) -> Seq:
     return inside[max(bisect_right(inside, place, key=scale.x) - 1, 0)].seq
 
 
-def scale_of(life: KeptLife, asked: Asked, now: datetime) -> Scale:
+def scale_of(life: KeptLife, asked: PictureQuery, now: datetime) -> Scale:
     """The scale that the address asks for. Raises ConfigError: it ends before it begins, or never was."""
     drawn = life.timeline()
     everything = whole(drawn, now)
@@ -133,11 +133,11 @@ def _edge(life: KeptLife, at: str) -> Instant:
     return life.timeline().moments[moment(life, at) - 1]
 
 
-def _wanted(request: Request, subject: Subject, asked: Asked, scale: Scale) -> Wanted:
+def _wanted(request: Request, subject: Subject, asked: PictureQuery, scale: Scale) -> PictureStyle:
     def link(seq: Seq) -> str:
         return url(request.app.state.console, subject.link("/history", **asked.but(at=seq)))
 
-    return Wanted(scale, link, partial(word, request), asked.every, language_of(request))
+    return PictureStyle(scale, link, partial(word, request), asked.every, language_of(request))
 
 
 # ---- jobs that only the history view knows -----------------------------------------------------------------
@@ -161,7 +161,7 @@ def of_remembered(request: Request, subject: Subject, rows: Sequence[EntryRow]) 
     def link(seq: Seq) -> str:
         return f"#entry-{seq}"
 
-    return picture(drawn, Wanted(whole(drawn, drawn.last.at), link, partial(word, request)))
+    return picture(drawn, PictureStyle(whole(drawn, drawn.last.at), link, partial(word, request)))
 
 
 def timeline_of(rows: Sequence[EntryRow]) -> Timeline:

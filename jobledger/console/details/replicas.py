@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from jobledger.console.details.overview import Container, containers
+from jobledger.console.details.overview import ContainerRow, containers
 from jobledger.console.timeline.model import Mark
 from projectors.explain.model import IncidentKind, Nature
 from projectors.phrases import Language, in_words
@@ -31,7 +31,7 @@ def columns(said: str) -> Sequence[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReplicaRow:
     """A replica: its pod of now, or that it has none. `error` says what is or was wrong, the latest first.
 
     `labels` and `containers` are those of the pod's manifest, once that is told (`described`).
@@ -49,11 +49,11 @@ class Row:
     error: str
     labels: tuple[str, ...]
     seen: tuple[Seen, ...]
-    containers: tuple[Container, ...]
+    containers: tuple[ContainerRow, ...]
     primary: bool
 
 
-def table(state: JobState, marks: Sequence[Mark], language: Language = "en") -> Sequence[Row]:
+def table(state: JobState, marks: Sequence[Mark], language: Language = "en") -> Sequence[ReplicaRow]:
     """All replicas that the job has or had, in the order of the state; errors are told in `language`."""
     said = {
         mark.replica: in_words(mark.says, language)
@@ -70,7 +70,7 @@ def table(state: JobState, marks: Sequence[Mark], language: Language = "en") -> 
     return rows
 
 
-def described(row: Row, pod: Mapping[str, Any]) -> Row:
+def described(row: ReplicaRow, pod: Mapping[str, Any]) -> ReplicaRow:
     """The row with the labels and containers that stand in the manifest of its pod."""
     labels = (pod.get("metadata") or {}).get("labels") or {}
     return replace(
@@ -80,8 +80,8 @@ def described(row: Row, pod: Mapping[str, Any]) -> Row:
     )
 
 
-def _row(state: JobState, replica: ReplicaState, errors: str, *, is_primary: bool) -> Row:
-    return Row(
+def _row(state: JobState, replica: ReplicaState, errors: str, *, is_primary: bool) -> ReplicaRow:
+    return ReplicaRow(
         name=replica.name,
         type=split_replica(replica.name)[0],
         pod=kind_of(state.api_version, state.kind).pod_name(state, replica.name),

@@ -24,7 +24,7 @@ from jobledger.console.details.log_target import Choice, Log, chosen_log
 from jobledger.console.details.subject import subject_of
 from jobledger.console.frame import HEADERS, Console
 from jobledger.console.live import Beat, Listeners, merged
-from jobledger.web.rights import Caller, Right, Still, caller_of, demand, still_may
+from jobledger.web.rights import AccessRight, Caller, Still, caller_of, demand, still_may
 from jobledger.web.streams import HEARTBEAT, Closing
 from statemachine.errors import ClusterUnavailable, JobledgerError
 
@@ -39,7 +39,7 @@ _NUMBER: Final = re.compile(r"\d{1,15}")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class LogSubscription:
     """A log that a page follows from byte `at` on."""
 
     namespace: str
@@ -50,7 +50,7 @@ class Wish:
     at: int
 
     @classmethod
-    def parse(cls, address: str) -> "Wish":
+    def parse(cls, address: str) -> "LogSubscription":
         """Of the address of a log window with `from`, the byte. Raises HTTPException (400)."""
         parts = urlsplit(address)
         path = _ADDRESS.fullmatch(parts.path)
@@ -88,9 +88,9 @@ def routes(console: Console, lives: Lives) -> APIRouter:
     beat = Beat(console)
     listeners = Listeners(console.options.listeners, console.options.listeners_per_user)
 
-    async def log_of(request: Request, caller: Caller, wish: Wish) -> tuple[Log, Still]:
+    async def log_of(request: Request, caller: Caller, wish: LogSubscription) -> tuple[Log, Still]:
         subject = await subject_of(request, caller, wish.namespace, wish.kind, wish.name, uid=wish.uid)
-        right = Right("get", "", "pods", subject.namespace, subresource="log")
+        right = AccessRight("get", "", "pods", subject.namespace, subresource="log")
         await demand(caller, right)
         life = await lives.of(subject.uid)
         log = chosen_log(console.app.cluster, subject, life.attempts(), wish.choice)
@@ -107,7 +107,7 @@ def routes(console: Console, lives: Lives) -> APIRouter:
         `log` is the address of a log window and `from`, as often as wanted: `begin`, `log` and `gone` are then about
         the log of the number `log`, counted from 0.
         """
-        wishes = [Wish.parse(address) for address in log]
+        wishes = [LogSubscription.parse(address) for address in log]
         leave = listeners.admit(request)
         sources = [
             _followed(number, wish, partial(log_of, request, caller), console.closing)
@@ -134,7 +134,10 @@ async def _changed(beat: Beat) -> AsyncIterator[str]:
 
 
 async def _followed(
-    number: int, wish: Wish, log_of: Callable[[Wish], Awaitable[tuple[Log, Still]]], closing: Closing
+    number: int,
+    wish: LogSubscription,
+    log_of: Callable[[LogSubscription], Awaitable[tuple[Log, Still]]],
+    closing: Closing,
 ) -> AsyncIterator[str]:
     """What is added to a log, and that it is no longer there, or no longer for this caller.
 

@@ -11,7 +11,7 @@ from jobledger.console.details.subject import Subject
 from jobledger.console.logs import window
 from jobledger.program.errors import NotPossible, UnknownReplica
 from jobledger.service.app import App
-from jobledger.web.rights import Caller, Right
+from jobledger.web.rights import AccessRight, Caller
 from k8s_bridge.port import Cluster, Ref
 from projectors.explain.model import Evidence, Explanation, Nature
 from projectors.phrases import Language
@@ -82,7 +82,7 @@ async def _message(cluster: Cluster, subject: Subject, life: KeptLife, caller: C
     """
     try:
         log = chosen_log(cluster, subject, life.attempts(), choice)
-        if not await caller.may(Right("get", "", "pods", subject.namespace, log.pod)):
+        if not await caller.may(AccessRight("get", "", "pods", subject.namespace, log.pod)):
             return ""
         if (kept := life.messages.get(choice)) is not None:
             return kept
@@ -113,7 +113,7 @@ async def _last_lines(
     cluster: Cluster, subject: Subject, life: KeptLife, caller: Caller, choice: Choice
 ) -> tuple[str, ...]:
     """The end of a log. It is kept, and so is that there is none: a pod that has ended writes nothing more."""
-    if not await caller.may(Right("get", "", "pods", subject.namespace, subresource="log")):
+    if not await caller.may(AccessRight("get", "", "pods", subject.namespace, subresource="log")):
         return ()
     if (kept := life.last_lines.get(choice)) is not None:
         return kept

@@ -15,7 +15,7 @@ from statemachine.schema.tables import FieldShape, fields
 Manifest = Mapping[str, Any]
 
 
-class Builder:
+class FormBuilder:
     """Makes the nodes of a form in one language."""
 
     def __init__(self, language: Language, kind: Kind, gpus: Sequence[str], *, queues: bool) -> None:

@@ -14,7 +14,7 @@ from statemachine.schema.json_values import unreadable
 from statemachine.schema.tables import FieldShape
 
 
-class Kept(NamedTuple):
+class Typed(NamedTuple):
     """A value that was typed, or why it cannot be one; `is_set` is False for an input that was left empty."""
 
     value: Any = None
@@ -73,35 +73,35 @@ def written(control: Control, value: Any) -> str:
     return value if isinstance(value, str) else yaml.safe_dump(value).removesuffix("...\n").strip()
 
 
-def typed(control: Control, text: str) -> Kept:
+def typed(control: Control, text: str) -> Typed:
     """What was typed, as the manifest has it. A number that is none stays a text: the rules say so."""
     if control == "switch":
-        return Kept(text == "on", is_set=text == "on")
+        return Typed(text == "on", is_set=text == "on")
     text = text if control == "yaml" else text.strip()
     if not text.strip():
-        return Kept()
+        return Typed()
     match control:
         case "number":
             try:
-                return Kept(int(text), is_set=True)
+                return Typed(int(text), is_set=True)
             except ValueError:
-                return Kept(text, is_set=True)
+                return Typed(text, is_set=True)
         case "words":
             try:
-                return Kept(shlex.split(text), is_set=True)
+                return Typed(shlex.split(text), is_set=True)
             except ValueError:
-                return Kept([text], is_set=True, problem="Invalid value: a quotation mark is not closed")
+                return Typed([text], is_set=True, problem="Invalid value: a quotation mark is not closed")
         case "yaml":
             try:
                 value = yaml.safe_load(text)
             except (yaml.YAMLError, RecursionError) as error:
                 mark = getattr(error, "problem_mark", None)
                 where = f" in line {mark.line + 1}" if mark else ""
-                return Kept(text, is_set=True, problem=f"Invalid value: no YAML{where}")
+                return Typed(text, is_set=True, problem=f"Invalid value: no YAML{where}")
             fault = unreadable(value)  # aliases make much out of little
-            return Kept(text, is_set=True, problem=fault.text) if fault else Kept(value, is_set=True)
+            return Typed(text, is_set=True, problem=fault.text) if fault else Typed(value, is_set=True)
         case _:
-            return Kept(text, is_set=True)
+            return Typed(text, is_set=True)
 
 
 def problem(path: str, text: str) -> Problem:

@@ -14,7 +14,7 @@ from statemachine.schema.tables import FieldShape, fields
 Manifest = dict[str, Any]
 
 
-class Reader:
+class FormReader:
     """Reads one form."""
 
     def __init__(self, posted: Posted, kind: Kind, gpus: Sequence[str], *, queues: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from markupsafe import Markup
 
 from jobledger.console import formatting
-from jobledger.console.monitoring.panels import Line, Shown
+from jobledger.console.monitoring.panels import Line, ShownPanel
 from jobledger.console.monitoring.queries import Unit
 from jobledger.console.timeline.model import Instant
 from jobledger.console.timeline.picture import grid
@@ -49,7 +49,7 @@ def colour(index: int) -> str:
     return f"mc-{index % COLOURS + 1}" + (" mc-again" if index >= COLOURS else "")
 
 
-def chart(shown: Shown, label: str, word: Callable[[str], str]) -> Markup:
+def chart(shown: ShownPanel, label: str, word: Callable[[str], str]) -> Markup:
     """The panel's lines, request and limit; empty if there is nothing to draw. `label` says what it is."""
     if not shown.lines:
         return Markup("")
@@ -89,7 +89,7 @@ def chart(shown: Shown, label: str, word: Callable[[str], str]) -> Markup:
     return element("div", beside, plot, class_="timeline mc", role="img", aria_label=label)
 
 
-def _line(line: Line, index: int, shown: Shown, top: float, word: Callable[[str], str]) -> Markup:
+def _line(line: Line, index: int, shown: ShownPanel, top: float, word: Callable[[str], str]) -> Markup:
     title = element("title", f"{line.name} {word(line.metric)}: {value(shown.panel.unit, line.last)}")
     return element(
         "path",
@@ -100,7 +100,7 @@ def _line(line: Line, index: int, shown: Shown, top: float, word: Callable[[str]
     )
 
 
-def _steps(line: Line, shown: Shown, top: float) -> Iterator[str]:
+def _steps(line: Line, shown: ShownPanel, top: float) -> Iterator[str]:
     """The path; where points are missing it is broken. A point alone is drawn as a short line."""
     span = shown.span
     before = -math.inf

@@ -8,8 +8,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final, Literal
 
-from jobledger.console.monitoring.queries import Panel, Span, expression, panels
-from jobledger.console.monitoring.source import Series, Source, SourceFailed
+from jobledger.console.monitoring.queries import Panel, TimeRange, expression, panels
+from jobledger.console.monitoring.source import MetricsSource, Series, SourceFailed
 from jobledger.web.cache import Cache
 from projectors.history.facts import resources
 from statemachine.ids import split_replica
@@ -56,20 +56,20 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPanel:
     """A panel: request and limit (None: there is none), its lines, and what kept them from being had."""
 
     panel: Panel
     request: float | None
     limit: float | None
-    span: Span
+    span: TimeRange
     lines: Sequence[Line] = ()
     of: int = 0
     failure: SourceFailed | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredJob:
     """What is to be measured of a job: its pods by name with their types, and what its specs ask for."""
 
     namespace: str
@@ -86,37 +86,39 @@ class Measured:
         return panels([*self.asked, *self.allowed])
 
 
-def measured(state: JobState) -> Measured:
+def measured(state: JobState) -> MeasuredJob:
     """What is to be measured of the job."""
     kind = kind_of(state.api_version, state.kind)
     asked, allowed = resources(state)
     main = state.plan.training_types if state.plan else ()
     pods = {kind.pod_name(state, name): split_replica(name)[0] for name in state.replicas}
-    return Measured(state.namespace, state.uid, pods, asked, allowed, main[0].scale if len(main) == 1 else 0)
+    return MeasuredJob(
+        state.namespace, state.uid, pods, asked, allowed, main[0].scale if len(main) == 1 else 0
+    )
 
 
 class Monitor:
     """Asks the source, once for all who look at the same."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: MetricsSource) -> None:
         self._source = source
-        self._kept: Cache[tuple[str, str, str, By, Span, int], Lines] = Cache(lambda _: _FRESH, _KEPT)
+        self._kept: Cache[tuple[str, str, str, By, TimeRange, int], Lines] = Cache(lambda _: _FRESH, _KEPT)
 
-    async def all(self, of: Measured, span: Span, by: By) -> Sequence[Shown]:
+    async def all(self, of: MeasuredJob, span: TimeRange, by: By) -> Sequence[ShownPanel]:
         """Every panel."""
         return await asyncio.gather(*(self.shown(of, panel, span, by) for panel in of.panels))
 
-    async def shown(self, of: Measured, panel: Panel, span: Span, by: By) -> Shown:
+    async def shown(self, of: MeasuredJob, panel: Panel, span: TimeRange, by: By) -> ShownPanel:
         """The panel; where the source fails it says so, and what the specs ask for stands there all the same."""
         request, limit = (_bound(of, panel, amounts, by) for amounts in (of.asked, of.allowed))
         key = (of.uid, of.namespace, panel.name, by, span, len(of.pods))
         try:
             lines = await self._kept.get(key, lambda: self._lines(of, panel, span, by))
         except SourceFailed as failure:
-            return Shown(panel, request, limit, span, failure=failure)
-        return Shown(panel, request, limit, span, lines.lines, lines.of)
+            return ShownPanel(panel, request, limit, span, failure=failure)
+        return ShownPanel(panel, request, limit, span, lines.lines, lines.of)
 
-    async def _lines(self, of: Measured, panel: Panel, span: Span, by: By) -> Lines:
+    async def _lines(self, of: MeasuredJob, panel: Panel, span: TimeRange, by: By) -> Lines:
         if not of.pods:
             return Lines((), 0)
         names = sorted(of.pods)
@@ -129,7 +131,7 @@ class Monitor:
         return Lines([line for line in lines if line in highest], len(lines))
 
 
-def _grouped(of: Measured, series: Sequence[Series], by: By) -> Sequence[tuple[str, Points]]:
+def _grouped(of: MeasuredJob, series: Sequence[Series], by: By) -> Sequence[tuple[str, Points]]:
     """The points of each pod, or the sums of those of each type, in the order of names."""
     if by == "pod":
         return sorted((of_pod.pod, of_pod.points) for of_pod in series)
@@ -141,7 +143,7 @@ def _grouped(of: Measured, series: Sequence[Series], by: By) -> Sequence[tuple[s
     return [(name, sorted(total.items())) for name, total in sorted(sums.items())]
 
 
-def _bound(of: Measured, panel: Panel, section: Mapping[str, Decimal], by: By) -> float | None:
+def _bound(of: MeasuredJob, panel: Panel, section: Mapping[str, Decimal], by: By) -> float | None:
     """What the specs say of the panel's resource: for all pods, or for one where they are equal."""
     value = section.get(panel.resource)
     if value is None:

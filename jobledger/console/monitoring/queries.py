@@ -54,7 +54,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeRange:
     """From when to when, in seconds since 1970, and how many seconds lie between two points."""
 
     start: int
@@ -150,7 +150,7 @@ def quoted(text: str) -> str:
     return f'"{text}"'
 
 
-def span(begin: datetime, end: datetime, chosen: str) -> Span:
+def span(begin: datetime, end: datetime, chosen: str) -> TimeRange:
     """The part of the job's time that is meant, on a grid on which all readers' points lie; never of no length.
 
     It ends at the last point that is not behind the end: a rate over time to come would be too low.
@@ -161,4 +161,4 @@ def span(begin: datetime, end: datetime, chosen: str) -> Span:
         first = max(first, last - length.total_seconds())
     step = max(1, math.ceil((last - first) / POINTS / STEP)) * STEP
     stop = math.floor(last / step) * step
-    return Span(min(math.floor(first / step) * step, stop - step), stop, step)
+    return TimeRange(min(math.floor(first / step) * step, stop - step), stop, step)

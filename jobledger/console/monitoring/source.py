@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from jobledger.console.monitoring.queries import Span
+from jobledger.console.monitoring.queries import TimeRange
 from statemachine.errors import JobledgerError
 
 SECONDS: Final = 5.0
@@ -38,7 +38,7 @@ class Series(NamedTuple):
     points: Sequence[tuple[float, float]]
 
 
-class Source:
+class MetricsSource:
     """The server at a URL, below which `/api/v1/query_range` is."""
 
     def __init__(self, url: str, seconds: float = SECONDS) -> None:
@@ -46,7 +46,7 @@ class Source:
         self._seconds = seconds
         self._turn = asyncio.Semaphore(_AT_ONCE)
 
-    async def range(self, query: str, span: Span) -> Sequence[Series]:
+    async def range(self, query: str, span: TimeRange) -> Sequence[Series]:
         """What the query gives over the span. Raises SourceFailed."""
         import httpx  # loads rich for its own command line: only where there is a source to ask
 

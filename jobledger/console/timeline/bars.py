@@ -23,7 +23,7 @@ CROWD: Final = 52
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PictureStyle:
     """How a picture is wanted.
 
     `link` gives the address that shows the moment after an entry; `word` says a word in the reader's `language`;
@@ -37,7 +37,7 @@ class Wanted:
     language: Language = "en"
 
 
-def phase_bars(drawn: Timeline, wanted: Wanted) -> Iterator[Markup]:
+def phase_bars(drawn: Timeline, wanted: PictureStyle) -> Iterator[Markup]:
     """The phases of the job, links to where they began."""
     for bar in merged(_placed(drawn.bands, wanted)):
         band = max(bar.items, key=lambda item: _BADNESS.get(item.phase.value, 0))
@@ -62,7 +62,7 @@ def phase_bars(drawn: Timeline, wanted: Wanted) -> Iterator[Markup]:
         )
 
 
-def pod_bars(lane: Lane, wanted: Wanted, height: int) -> Iterator[Markup]:
+def pod_bars(lane: Lane, wanted: PictureStyle, height: int) -> Iterator[Markup]:
     """The pods of a replica."""
     for bar in merged(_placed(lane.spans, wanted)):
         worst = max(bar.items, key=lambda item: _BADNESS.get(item.phase.value, 0))
@@ -80,7 +80,7 @@ _BADNESS: Final = {"Pending": 1, "Paused": 1, "Resuming": 1, "Creating": 1, "Unk
 _Stretch = TypeVar("_Stretch", Band, Span)
 
 
-def _placed(stretches: Iterable[_Stretch], wanted: Wanted) -> Iterator[tuple[float, float, _Stretch]]:
+def _placed(stretches: Iterable[_Stretch], wanted: PictureStyle) -> Iterator[tuple[float, float, _Stretch]]:
     """Those that are in the picture, with where they begin and end there."""
     for stretch in stretches:
         begin, end = _ends(stretch.begin, stretch.end, wanted)
@@ -88,7 +88,7 @@ def _placed(stretches: Iterable[_Stretch], wanted: Wanted) -> Iterator[tuple[flo
             yield begin, end, stretch
 
 
-def _names(phases: Sequence[str], wanted: Wanted) -> str:
+def _names(phases: Sequence[str], wanted: PictureStyle) -> str:
     """The phase of a bar; of merged ones every phase, and how often."""
     if len(phases) == 1:
         return wanted.word(phases[0])
@@ -116,7 +116,7 @@ def crowd_bar(block: Block, most: int, word: Callable[[str], str]) -> Markup:
     )
 
 
-def level_steps(drawn: Timeline, wanted: Wanted) -> Iterator[Markup]:
+def level_steps(drawn: Timeline, wanted: PictureStyle) -> Iterator[Markup]:
     """A line in steps: only rectangles and lines can stand at percentages."""
     highest = max((level.limit for level in drawn.levels), default=0) or 1
     room, before = LEVELS - 6, None
@@ -162,7 +162,7 @@ def _box(begin: float, end: float, height: int, look: str, title: str = "") -> M
     return element("rect", *said, class_=f"tl-box {look}", x=percent(begin), width=width, height=height)
 
 
-def _ends(begin: Instant, end: Instant | None, wanted: Wanted) -> tuple[float, float | None]:
+def _ends(begin: Instant, end: Instant | None, wanted: PictureStyle) -> tuple[float, float | None]:
     """Where something begins and ends in the picture; no end if it is outside of it."""
     scale = wanted.scale
     if begin.seq > scale.last.seq or (end is not None and end.seq <= scale.first.seq and end != begin):
@@ -170,7 +170,7 @@ def _ends(begin: Instant, end: Instant | None, wanted: Wanted) -> tuple[float, f
     return scale.x(begin), scale.x(end)
 
 
-def _while(begin: Instant, end: Instant | None, wanted: Wanted) -> str:
+def _while(begin: Instant, end: Instant | None, wanted: PictureStyle) -> str:
     if end is None:
         return f"{wanted.word('since')} {instant(begin.at)}"
     return f"{instant(begin.at)}, {span(end.at - begin.at)}"

@@ -56,7 +56,7 @@ SHAPES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class MarkGroup:
     """Marks at nearly the same place, in log order."""
 
     x: float
@@ -73,15 +73,15 @@ class Cluster:
         return self.loudest.nature
 
 
-def clusters(marks: Iterable[Mark], scale: Scale, near: float = NEAR) -> Sequence[Cluster]:
+def clusters(marks: Iterable[Mark], scale: Scale, near: float = NEAR) -> Sequence[MarkGroup]:
     """The marks inside of the picture, near ones together; each stands where the first of it does."""
-    clustered: list[Cluster] = []
+    clustered: list[MarkGroup] = []
     for mark in marks:
         if not scale.holds(mark.when):
             continue
         x = scale.x(mark.when)
         if clustered and x - clustered[-1].x < near:
-            clustered[-1] = Cluster(clustered[-1].x, (*clustered[-1].marks, mark))
+            clustered[-1] = MarkGroup(clustered[-1].x, (*clustered[-1].marks, mark))
         else:
-            clustered.append(Cluster(x, (mark,)))
+            clustered.append(MarkGroup(x, (mark,)))
     return clustered

@@ -16,13 +16,13 @@ from jobledger.console.timeline.bars import (
     BAND,
     CROWD,
     LEVELS,
-    Wanted,
+    PictureStyle,
     crowd_bar,
     level_steps,
     phase_bars,
     pod_bars,
 )
-from jobledger.console.timeline.marks import SHAPES, Cluster, clusters
+from jobledger.console.timeline.marks import SHAPES, MarkGroup, clusters
 from jobledger.console.timeline.model import Instant, Mark, Timeline
 from jobledger.console.timeline.rows import Crowd, Row, Single, rows
 from jobledger.console.timeline.scale import ByTime, Scale
@@ -42,7 +42,7 @@ MANY: Final = 60
 """More rows than that are thin, and have no labels of their own."""
 
 
-def picture(drawn: Timeline, wanted: Wanted) -> Markup:
+def picture(drawn: Timeline, wanted: PictureStyle) -> Markup:
     """The whole picture: labels, and the plot beside them, which takes what room there is. Its cursor is hidden."""
     parts, labels, top = [], [], _AXIS
     for row in _rows(drawn, wanted):
@@ -69,7 +69,7 @@ def with_cursor(drawn: Markup, scale: Scale, at: Instant | None) -> Markup:
     return Markup(str(drawn).replace(_HIDDEN, shown))  # noqa: S704 - a number stands for another
 
 
-def _data(wanted: Wanted) -> dict[str, object]:
+def _data(wanted: PictureStyle) -> dict[str, object]:
     """What a script needs to know about the axis, to make a moment of a click."""
     scale = wanted.scale
     if isinstance(scale, ByTime):
@@ -101,7 +101,7 @@ class _Drawn:
         return element("text", short, title, class_="tl-label", x="100%", y=middle, text_anchor="end")
 
 
-def _rows(drawn: Timeline, wanted: Wanted) -> Iterator[_Drawn]:
+def _rows(drawn: Timeline, wanted: PictureStyle) -> Iterator[_Drawn]:
     word, scale = wanted.word, wanted.scale
     yield _Drawn("phases", BAND, joined(phase_bars(drawn, wanted)), word("Phase"))
     marks = joined(_mark(cluster, wanted, _MARKS / 2) for cluster in clusters(drawn.marks, scale))
@@ -115,7 +115,7 @@ def _rows(drawn: Timeline, wanted: Wanted) -> Iterator[_Drawn]:
         yield _row(row, drawn, wanted, thin=thin)
 
 
-def _row(row: Row, drawn: Timeline, wanted: Wanted, *, thin: bool) -> _Drawn:
+def _row(row: Row, drawn: Timeline, wanted: PictureStyle, *, thin: bool) -> _Drawn:
     match row:
         case Single(lane=lane):
             height = _THIN if thin else _SINGLE
@@ -132,7 +132,7 @@ def _row(row: Row, drawn: Timeline, wanted: Wanted, *, thin: bool) -> _Drawn:
 # ---- the rows ----------------------------------------------------------------------------------------------
 
 
-def _mark(cluster: Cluster, wanted: Wanted, middle: float) -> Markup:
+def _mark(cluster: MarkGroup, wanted: PictureStyle, middle: float) -> Markup:
     """A link to the moment after the mark's entry; its name is all that happened there."""
     loudest = cluster.loudest
     title = "\n".join(_told(mark, wanted) for mark in cluster.marks[:12])
@@ -163,7 +163,7 @@ def _mark(cluster: Cluster, wanted: Wanted, middle: float) -> Markup:
     )
 
 
-def _small(cluster: Cluster, wanted: Wanted, height: int) -> Markup:
+def _small(cluster: MarkGroup, wanted: PictureStyle, height: int) -> Markup:
     """A replica's own mark, for the eye alone: the same stands among all marks."""
     path = element(
         "path",
@@ -177,12 +177,12 @@ def _small(cluster: Cluster, wanted: Wanted, height: int) -> Markup:
     return element("svg", title, path, x=percent(cluster.x), y=height / 2, overflow="visible")
 
 
-def _look(cluster: Cluster) -> str:
+def _look(cluster: MarkGroup) -> str:
     kind = cluster.loudest.kind.value.replace(" ", "-")
     return f"tl-shape nature-{cluster.nature.value.replace(' ', '-')} kind-{kind}"
 
 
-def _told(mark: Mark, wanted: Wanted) -> str:
+def _told(mark: Mark, wanted: PictureStyle) -> str:
     return f"#{mark.when.seq} {instant(mark.when.at)}: {in_words(mark.says, wanted.language)}"
 
 

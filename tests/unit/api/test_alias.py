@@ -13,7 +13,7 @@ from jobledger.api import create
 from jobledger.api.freshness import Freshness
 from jobledger.api.logs import ended
 from jobledger.console.details.log_target import Log
-from jobledger.console.frame import Options
+from jobledger.console.frame import ConsoleOptions
 from jobledger.jobs.attempts import Attempt
 from jobledger.web.reviews import Reviews
 from k8s_bridge.port import Cluster, LogPart
@@ -32,7 +32,7 @@ JSON = {"Content-Type": "application/json"}
 @asynccontextmanager
 async def running(folder: Path, *jobs: dict[str, Any], **options: Any) -> AsyncIterator[Browser]:
     """A server with these jobs, which run."""
-    async with console(folder, Options(**options)) as browser:
+    async with console(folder, ConsoleOptions(**options)) as browser:
         for each in jobs or (job(replicas=2),):
             await browser.submit(each)
             await phase(browser.app, each["metadata"]["name"], "Running")
@@ -86,7 +86,7 @@ async def test_an_older_address_answers_as_its_successor_and_names_it(
 async def test_changes_keep_their_form_and_name_their_successor(
     tmp_path: Path, method: str, path: str, newer: str
 ) -> None:
-    async with console(tmp_path, Options(base="/jobs-console")) as browser:
+    async with console(tmp_path, ConsoleOptions(base="/jobs-console")) as browser:
         answer = await browser.client.request(method, path, json={"spec": {}})
         assert answer.status_code >= 400
         assert answer.headers["link"] == f'</jobs-console{newer}>; rel="successor-version"'
@@ -384,7 +384,7 @@ async def test_g21_who_scales_a_job_that_is_not_elastic_is_told(tmp_path: Path) 
 
 
 async def test_what_a_job_cannot_do_is_409(tmp_path: Path) -> None:
-    async with console(tmp_path, Options()) as browser:
+    async with console(tmp_path, ConsoleOptions()) as browser:
         await browser.submit(job(run_seconds="0.05"))
         await phase(browser.app, "train", "Succeeded")
         answer = await browser.client.patch(TRAIN, json={"pause": True})

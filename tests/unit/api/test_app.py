@@ -7,7 +7,7 @@ import pytest
 from jobledger.jobs.intake import Inadmissible
 from jobledger.jobs.views import manifest_of, phase_of
 from jobledger.program.errors import JobExists, NotPossible, UnknownJob, UnknownReplica
-from jobledger.wiring.options import Options
+from jobledger.wiring.options import ControllerOptions
 from jobledger.wiring.roles import Role
 from k8s_bridge.actors import ACTOR
 from k8s_bridge.port import Ref
@@ -121,7 +121,7 @@ async def test_a_process_that_deletes_no_pods_gives_them_no_grace_period_and_del
     async with app_in_memory() as app:
         await app.submit(written(job()), "me")
         found = await phase(app, "train", "Running")
-        app.controller.options = Options(roles=frozenset({Role.FRONT}))
+        app.controller.options = ControllerOptions(roles=frozenset({Role.FRONT}))
         with pytest.raises(NotPossible, match="--grace-period"):
             await app.delete(found, "me", grace=0)
         assert "deletionTimestamp" not in (await app.job("default", "train"))["metadata"]

@@ -11,7 +11,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from jobledger.api import create
 from jobledger.api.alias import SUCCESSORS
-from jobledger.console.frame import Options
+from jobledger.console.frame import ConsoleOptions
 from tests.support.memory_cluster import MemoryCluster
 from tests.unit.api.words import app_in_memory, elastic, job, phase, until
 from tests.unit.console.prometheus import prometheus
@@ -69,7 +69,7 @@ REQUESTS: tuple[tuple[str, str, str, Any], ...] = (
 async def running(folder: Path) -> AsyncIterator[Browser]:
     """A server with an elastic job that runs, and everything that can be asked for."""
     with prometheus() as source:
-        async with console(folder, Options(metrics=source.url)) as browser:
+        async with console(folder, ConsoleOptions(metrics=source.url)) as browser:
             cluster = cast(MemoryCluster, browser.app.cluster)
             for manifest in (CLAIM, QUEUE):
                 await cluster.create(manifest)

@@ -8,11 +8,11 @@ import pytest
 from jobledger.program.errors import Unauthenticated
 from jobledger.web.cache import Cache
 from jobledger.web.reviews import REFUSAL_SECONDS, RIGHT_SECONDS, TOKEN_SECONDS, Reviews
-from jobledger.web.rights import Right
+from jobledger.web.rights import AccessRight
 from statemachine.errors import ClusterUnavailable, Missing, Refused
 from tests.unit.api.kubernetes import Clock, FakeReviews
 
-GET = Right("get", "batch.tensorstack.dev", "pytorchtrainingjobs", "team", "train")
+GET = AccessRight("get", "batch.tensorstack.dev", "pytorchtrainingjobs", "team", "train")
 
 
 def _fake() -> FakeReviews:

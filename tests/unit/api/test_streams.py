@@ -9,12 +9,12 @@ import pytest
 from starlette.requests import Request
 
 from jobledger.program.errors import NoRight, Unauthenticated
-from jobledger.web.rights import Right, Still, still_may
+from jobledger.web.rights import AccessRight, Still, still_may
 from jobledger.web.streams import PATIENCE, RECHECK, Closing, log_response, watch_response
 from statemachine.errors import ClusterUnavailable
 from tests.support.simulated import run_simulated
 
-WATCH = Right("watch", "batch.tensorstack.dev", "pytorchtrainingjobs", "team")
+WATCH = AccessRight("watch", "batch.tensorstack.dev", "pytorchtrainingjobs", "team")
 
 
 class Caller:
@@ -26,7 +26,7 @@ class Caller:
     def signature(self, said: str) -> str:
         return "ada"
 
-    async def may(self, right: Right) -> bool:
+    async def may(self, right: AccessRight) -> bool:
         self.asked += 1
         if not self.answers:
             raise ClusterUnavailable("the API server does not answer")

@@ -12,7 +12,7 @@ import pytest
 from jobledger.cli.cluster import process
 from jobledger.cli.cluster.process import ControllerProcess
 from jobledger.wiring.bridge_role import Turn
-from jobledger.wiring.cluster import Opened, Plan
+from jobledger.wiring.cluster import Opened, ProcessPlan
 from jobledger.wiring.ledger import Kafka
 from jobledger.wiring.roles import ALL
 from k8s_bridge.admission import admit
@@ -31,7 +31,9 @@ from tests.support.simulated import run_simulated
 from tests.unit.api.words import job
 
 KAFKA = Kafka(Address.of("kafka://127.0.0.1:1"), "aiokafka", "", 10.0)
-PLAN = Plan(None, "", Path("nowhere"), (), ALL, evidence=False, leader_elect=True, lease_namespace="demo")
+PLAN = ProcessPlan(
+    None, "", Path("nowhere"), (), ALL, evidence=False, leader_elect=True, lease_namespace="demo"
+)
 
 
 class Cluster(MemoryCluster):
@@ -59,11 +61,11 @@ def test_an_end_in_full_swing_takes_less_than_ten_seconds_whatever_hangs(
         line = Line(server)
 
         @asynccontextmanager
-        async def opened(_: Plan, turn: Turn) -> AsyncIterator[Opened]:
+        async def opened(_: ProcessPlan, turn: Turn) -> AsyncIterator[Opened]:
             yield Opened(controller_of(MemoryLog(), cluster, LoopClock(START), roles=ALL, turn=turn), None)
 
         @asynccontextmanager
-        async def leasing(_: Plan) -> AsyncIterator[Lease]:
+        async def leasing(_: ProcessPlan) -> AsyncIterator[Lease]:
             yield Lease(cast(Api, line), "demo", identity="me")
 
         monkeypatch.setattr(process, "opened", opened)
@@ -105,7 +107,7 @@ async def ended(
     cluster = MemoryCluster(admit=admit)
 
     @asynccontextmanager
-    async def opened(_: Plan, turn: Turn) -> AsyncIterator[Opened]:
+    async def opened(_: ProcessPlan, turn: Turn) -> AsyncIterator[Opened]:
         try:
             async with asyncio.TaskGroup() as tasks:
                 for each in loops:

@@ -4,20 +4,20 @@ import io
 
 from rich.console import Console
 
-from jobledger.cli.machine.screen import PlainScreen, Shown, Tail, picture
+from jobledger.cli.machine.screen import PlainScreen, ShownJobs, Tail, picture
 from tests.unit.api.words import app_in_memory, job, phase, written
 
 
-async def _shown(replicas: int) -> Shown:
+async def _shown(replicas: int) -> ShownJobs:
     async with app_in_memory() as app:
         await app.submit(written(job(replicas=replicas)), "me")
         found = await phase(app, "train", "Running")
         state = app.state(found["metadata"]["uid"])
         assert state is not None
-        return Shown(lambda: [state])
+        return ShownJobs(lambda: [state])
 
 
-def _drawn(shown: Shown, width: int, height: int) -> list[str]:
+def _drawn(shown: ShownJobs, width: int, height: int) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=height, force_terminal=False)
     with console.capture() as captured:
         console.print(picture(shown, width, height))

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from jobledger.api import create
-from jobledger.web.rights import Caller, Right
+from jobledger.web.rights import AccessRight, Caller
 from k8s_bridge.port import Ref
 from tests.support.pytorchjob import TorchStory, training
 from tests.unit.api.words import elastic, job, phase, until
@@ -190,7 +190,7 @@ class Reader:
     def signature(self, said: str) -> str:
         return "rita"
 
-    async def may(self, right: Right) -> bool:
+    async def may(self, right: AccessRight) -> bool:
         return right.verb in ("get", "list")
 
     async def still(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobledger.console.frame import Options
+from jobledger.console.frame import ConsoleOptions
 from jobledger.generate.rbac import GRANTS, Scope
 from jobledger.wiring.roles import Role
 from k8s_bridge.port import Ref
@@ -77,14 +77,14 @@ async def test_where_there_are_none_the_inputs_are_plain(tmp_path: Path) -> None
 
 
 async def test_a_console_of_one_namespace_offers_what_is_there_alone(tmp_path: Path) -> None:
-    async with console(tmp_path, Options("team", "team")) as browser:
+    async with console(tmp_path, ConsoleOptions("team", "team")) as browser:
         await browser.app.cluster.create(claim("ours", "team"))
         await browser.app.cluster.create(claim("theirs"))
         assert choices(await with_a_volume(browser, "default"), "claims") == ["ours"]
 
 
 async def test_without_the_t9k_scheduler_no_queue_is_offered(tmp_path: Path) -> None:
-    async with console(tmp_path, Options(t9k_scheduler=False)) as browser:
+    async with console(tmp_path, ConsoleOptions(t9k_scheduler=False)) as browser:
         await browser.app.cluster.create(queue("gold"))
         assert choices(await with_a_volume(browser), "queues") == []
 

@@ -9,7 +9,7 @@ import yaml
 
 from jobledger.console import flash
 from jobledger.console.creating import refused
-from jobledger.console.frame import Options
+from jobledger.console.frame import ConsoleOptions
 from statemachine.errors import Refused
 from statemachine.kinds import KINDS
 from tests.support.examples import job_of
@@ -148,7 +148,7 @@ async def test_a_job_that_there_is_not_is_told_with_a_sentence(tmp_path: Path, s
 
 
 async def test_a_console_of_one_namespace_fills_from_no_other(tmp_path: Path) -> None:
-    async with console(tmp_path, Options(namespace="team-b", new_jobs="team-b")) as browser:
+    async with console(tmp_path, ConsoleOptions(namespace="team-b", new_jobs="team-b")) as browser:
         await browser.app.cluster.create({**job(), "metadata": {"name": "train", "namespace": "team-a"}})
         answer = await browser.client.get(NEW, params={"from": f"team-a/{KIND}/train"})
         assert answer.status_code == 404

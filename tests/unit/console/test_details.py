@@ -6,7 +6,7 @@ import pytest
 
 from jobledger.console.details.lives import KeptLife
 from jobledger.console.details.overview import address_of, claims, containers, modes
-from jobledger.console.details.picturing import Asked, scale_of, seq_at, timeline_of
+from jobledger.console.details.picturing import PictureQuery, scale_of, seq_at, timeline_of
 from jobledger.console.details.point_in_time import moment, told, view, whole
 from jobledger.console.details.replicas import described, table
 from jobledger.console.timeline.build import timeline
@@ -131,7 +131,9 @@ def test_a_moment_that_never_was_is_one_sentence(at: str) -> None:
 @pytest.mark.parametrize("axis", ["time", "entries"])
 def test_the_slider_moved_to_an_entry_is_at_that_moment(axis: str) -> None:
     life = life_of(restarted().at(600).pause())
-    part = Asked("", axis, "1", str(len(life)))  # the story is years ago, and its whole picture ends now
+    part = PictureQuery(
+        "", axis, "1", str(len(life))
+    )  # the story is years ago, and its whole picture ends now
     moments = life.timeline().moments
     for seq in range(1, len(life) + 1):
         found = seq_at(life, part, scale_of(life, part, datetime.now(UTC)).x(moments[seq - 1]))
@@ -142,7 +144,7 @@ def test_the_slider_moved_to_an_entry_is_at_that_moment(axis: str) -> None:
 
 def test_between_two_entries_the_slider_is_at_the_earlier_one() -> None:
     life = life_of(running().at(600).pause())
-    part = Asked("", "time", "1", str(len(life)))
+    part = PictureQuery("", "time", "1", str(len(life)))
     before = sum(each.at < START + timedelta(seconds=600) for each in life.timeline().moments)
     assert seq_at(life, part, 90.0) == before
     assert 0 < before < len(life)
@@ -150,7 +152,7 @@ def test_between_two_entries_the_slider_is_at_the_earlier_one() -> None:
 
 def test_the_slider_of_a_part_stays_in_it() -> None:
     life = life_of(restarted())
-    part = Asked("", "entries", "2", "4")
+    part = PictureQuery("", "entries", "2", "4")
     assert [seq_at(life, part, place) for place in (0.0, 50.0, 100.0)] == [2, 3, 4]
 
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobledger.console.forms import controls, field_labels
-from jobledger.console.forms.build import Builder
+from jobledger.console.forms.build import FormBuilder
 from jobledger.console.forms.posted import Posted
-from jobledger.console.forms.read import Reader, starter
+from jobledger.console.forms.read import FormReader, starter
 from jobledger.console.forms.tree import Field, Group, Many, nodes, place
 from statemachine.kind import Kind
 from statemachine.kinds import KINDS
@@ -51,7 +51,7 @@ NEW = f"/jobs/new/{KIND}"
 
 
 def form_of(kind: Kind, manifest: Any) -> Group:
-    return Builder("en", kind, GPUS, queues=True).form(manifest, namespace=True)
+    return FormBuilder("en", kind, GPUS, queues=True).form(manifest, namespace=True)
 
 
 def sent(tree: Group) -> dict[str, list[str]]:
@@ -66,7 +66,7 @@ def sent(tree: Group) -> dict[str, list[str]]:
 
 
 def read(kind: Kind, fields: dict[str, list[str]], base: Any, **how: Any) -> dict[str, Any]:
-    return Reader(Posted(fields, **how), kind, GPUS, queues=True).manifest(base)
+    return FormReader(Posted(fields, **how), kind, GPUS, queues=True).manifest(base)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda each: each.names.kind)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobledger.console.frame import Options
+from jobledger.console.frame import ConsoleOptions
 from jobledger.console.labels import split
 from tests.unit.api.words import job
 from tests.unit.console.words import Browser, console
@@ -50,7 +50,7 @@ async def test_keys_and_values_that_jobs_have_are_suggested_for_what_is_typed_la
 
 
 async def test_labels_of_other_namespaces_are_not_told(tmp_path: Path) -> None:
-    async with console(tmp_path, Options(namespace="ours", new_jobs="ours")) as browser:
+    async with console(tmp_path, ConsoleOptions(namespace="ours", new_jobs="ours")) as browser:
         await browser.submit(labelled("here", "ours", team="a"))
         from tests.unit.api.words import written
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from starlette.datastructures import QueryParams
 
-from jobledger.console.frame import Options
+from jobledger.console.frame import ConsoleOptions
 from jobledger.console.listing import listable
-from jobledger.console.queries import COLUMNS, Query, columns
+from jobledger.console.queries import COLUMNS, ListQuery, columns
 from jobledger.program.errors import NoRight
 from jobledger.web.reviews import Reviews
 from k8s_bridge.port import Ref
@@ -190,7 +190,7 @@ async def test_jobs_are_in_order_and_on_pages(tmp_path: Path) -> None:
 
 
 async def test_only_jobs_of_the_consoles_namespace_are_seen(tmp_path: Path) -> None:
-    async with console(tmp_path, Options(namespace="team-b")) as browser:
+    async with console(tmp_path, ConsoleOptions(namespace="team-b")) as browser:
         await browser.app.submit(
             (await _written(job("here"), "team-b")) + (await _written(job("there"), "team-a")), "test"
         )
@@ -252,21 +252,21 @@ async def test_what_a_job_says_is_text_and_no_markup(tmp_path: Path) -> None:
     ],
 )
 def test_a_query_that_makes_no_sense_is_the_usual_one(said: str) -> None:
-    found = Query.of(QueryParams(said))
+    found = ListQuery.of(QueryParams(said))
     assert (found.sort, found.descending, found.size) == ("created", True, 20)
     assert 1 <= found.page <= 10**9
 
 
 @pytest.mark.parametrize(("said", "page"), [("7", 7), ("0" * 5000 + "7", 7), ("9" * 5000, 10**9)])
 def test_the_number_of_a_page_is_read_however_long_it_is(said: str, page: int) -> None:
-    assert Query.of(QueryParams({"page": said})).page == page
+    assert ListQuery.of(QueryParams({"page": said})).page == page
 
 
 @pytest.mark.parametrize("kind", KNOWN)
 def test_who_may_not_list_a_kind_sees_none_of_it_whatever_older_names_they_may_list(kind: str) -> None:
     may = [each.kind for each in SERVED if each.kind != kind]
-    assert set(Query().wanted(may, "").kinds or ()) == {*KNOWN} - {kind}
-    assert Query().wanted([each.kind for each in SERVED], "").kinds is None
+    assert set(ListQuery().wanted(may, "").kinds or ()) == {*KNOWN} - {kind}
+    assert ListQuery().wanted([each.kind for each in SERVED], "").kinds is None
 
 
 async def test_a_kind_is_offered_as_a_filter_once(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ async def test_a_kind_is_offered_as_a_filter_once(tmp_path: Path) -> None:
 
 def test_a_query_is_written_as_it_is_read() -> None:
     said = "q=a+b&phase=Running&phase=Error&queue=x%26y&label=team%3Da&label=tier&sort=name&way=asc&page=3&size=50"
-    assert Query.of(QueryParams(said)).address == said
+    assert ListQuery.of(QueryParams(said)).address == said
 
 
 def test_the_name_is_always_among_the_columns() -> None:
@@ -295,8 +295,8 @@ def test_a_name_of_before_makes_up_for_no_kind_that_may_not_be_seen() -> None:
     """Whoever may list every kind but one, and one under two names, has as many rights as there are kinds."""
     allowed = [each.kind for each in SERVED if each.kind != "PyTorchJob"]
     assert len(allowed) == len(KNOWN)
-    assert Query().wanted(allowed, "").kinds == [each for each in KNOWN if each != "PyTorchJob"]
-    assert Query().wanted([each.kind for each in SERVED], "").kinds is None
+    assert ListQuery().wanted(allowed, "").kinds == [each for each in KNOWN if each != "PyTorchJob"]
+    assert ListQuery().wanted([each.kind for each in SERVED], "").kinds is None
 
 
 async def test_the_kinds_that_may_be_listed_have_their_present_names() -> None:

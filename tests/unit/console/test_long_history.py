@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import httpx
 import pytest
 
-from jobledger.console.timeline.bars import Wanted
+from jobledger.console.timeline.bars import PictureStyle
 from jobledger.console.timeline.build import timeline
 from jobledger.console.timeline.merging import LEAST, REACH, merged
 from jobledger.console.timeline.picture import picture
@@ -99,7 +99,7 @@ async def test_all_fields_of_an_entry_are_an_answer_of_their_own_after_a_move(st
 
 def test_a_picture_of_5000_entries_has_no_more_bars_in_a_row_than_pixels(story: Story) -> None:
     drawn = timeline(story.steps)
-    svg = picture(drawn, Wanted(whole(drawn, drawn.last.at), link=lambda seq: f"/history?at={seq}"))
+    svg = picture(drawn, PictureStyle(whole(drawn, drawn.last.at), link=lambda seq: f"/history?at={seq}"))
     assert len(story.entries) >= ENTRIES
     root = ET.fromstring(svg)  # noqa: S314 - our own
     rows = [row for row in root.iter("g") if "tl-single" in row.get("class", "")]

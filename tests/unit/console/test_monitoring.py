@@ -13,11 +13,11 @@ import pytest
 
 from jobledger.api import create
 from jobledger.console.details.monitoring import failed
-from jobledger.console.frame import Options
+from jobledger.console.frame import ConsoleOptions
 from jobledger.console.monitoring.chart import ceiling, chart, value
-from jobledger.console.monitoring.panels import Line, Measured, Monitor, Shown
-from jobledger.console.monitoring.queries import POINTS, Span, expression, panels, quoted, selector, span
-from jobledger.console.monitoring.source import Source, SourceFailed
+from jobledger.console.monitoring.panels import Line, MeasuredJob, Monitor, ShownPanel
+from jobledger.console.monitoring.queries import POINTS, TimeRange, expression, panels, quoted, selector, span
+from jobledger.console.monitoring.source import MetricsSource, SourceFailed
 from jobledger.console.vocabulary.monitoring import MONITORING
 from jobledger.settings.loading import load
 from jobledger.web.reviews import Reviews
@@ -50,7 +50,7 @@ def measuring_job() -> dict[str, Any]:
 @asynccontextmanager
 async def measured(folder: Path, source: Prometheus) -> AsyncIterator[tuple[Browser, list[str]]]:
     """A job of two replicas that runs, and the names of its pods."""
-    async with console(folder, Options(metrics=source.url)) as browser:
+    async with console(folder, ConsoleOptions(metrics=source.url)) as browser:
         await browser.submit(measuring_job())
         found = await phase(browser.app, "train", "Running")
         yield browser, [each["name"] for each in found["status"]["tasks"][0]["replicas"]]
@@ -236,7 +236,7 @@ async def test_who_may_not_list_pods_is_told_nothing_of_them() -> None:
         async with app_in_memory() as app:
             await app.submit(written(measuring_job()), "tests")
             await phase(app, "train", "Running")
-            api = create(app, fake.closing, Reviews(fake), Options(metrics=source.url))
+            api = create(app, fake.closing, Reviews(fake), ConsoleOptions(metrics=source.url))
             headers = {"X-Jobledger-Token": "alices"}
             async with httpx.AsyncClient(
                 transport=httpx.ASGITransport(api), base_url=BASE, headers=headers
@@ -252,12 +252,12 @@ async def test_who_may_not_list_pods_is_told_nothing_of_them() -> None:
 
 # ---- the source --------------------------------------------------------------------------------------------
 
-SPAN = Span(1000 * 15, 1004 * 15, 15)
+SPAN = TimeRange(1000 * 15, 1004 * 15, 15)
 
 
 async def test_points_that_are_no_numbers_are_left_out() -> None:
     with prometheus(up=[({"pod": "a"}, 1.0)]) as source:
-        (found,) = await Source(source.url).range('up{pod="a"}', SPAN)
+        (found,) = await MetricsSource(source.url).range('up{pod="a"}', SPAN)
         assert found.pod == "a"
         assert [at for at, _ in found.points] == [15000.0, 15030.0, 15045.0, 15060.0]
 
@@ -266,7 +266,7 @@ async def test_a_source_that_says_nothing_is_given_up() -> None:
     with prometheus() as source:
         source.mode = "silent"
         with pytest.raises(SourceFailed) as error:
-            await Source(f"{source.url}/", seconds=0.1).range("up", SPAN)
+            await MetricsSource(f"{source.url}/", seconds=0.1).range("up", SPAN)
         assert (error.value.key, error.value.values) == ("metrics.late", {"seconds": "0.1"})
 
 
@@ -274,8 +274,8 @@ async def test_a_job_of_many_pods_is_one_short_query_and_few_lines() -> None:
     pods = {f"train-worker-{number}": "worker" for number in range(500)}
     series = [(of(name), float(number)) for number, name in enumerate(pods)]
     with prometheus(**{CPU: series}) as source:
-        job = Measured("default", "u", pods, {"cpu": Decimal(500)}, {}, 500)
-        found = await Monitor(Source(source.url)).shown(job, panels(())[0], SPAN, "pod")
+        job = MeasuredJob("default", "u", pods, {"cpu": Decimal(500)}, {}, 500)
+        found = await Monitor(MetricsSource(source.url)).shown(job, panels(())[0], SPAN, "pod")
         assert (len(found.lines), found.of, found.request) == (20, 500, 1.0)
         assert {each.last for each in found.lines} == set(map(float, range(480, 500)))
         assert len(source.asked) == 1
@@ -285,7 +285,7 @@ async def test_a_job_of_many_pods_is_one_short_query_and_few_lines() -> None:
 def test_every_failure_has_words_in_both_languages() -> None:
     for key, said in MONITORING.items():
         assert len(said) == 2, key
-    shown = Shown(panels(())[0], None, None, SPAN, failure=SourceFailed("late", seconds=5))
+    shown = ShownPanel(panels(())[0], None, None, SPAN, failure=SourceFailed("late", seconds=5))
     assert failed("zh", shown) == "监测数据源在 5 秒内没有响应。"
 
 
@@ -325,7 +325,7 @@ def test_a_span_is_bounded_in_its_points(length: int, chosen: str) -> None:
 
 def test_a_line_is_broken_where_points_are_missing_and_text_is_escaped() -> None:
     points = [(15000.0, 1.0), (15015.0, 2.0), (15060.0, 4.0)]
-    shown = Shown(panels(())[0], None, 4.0, SPAN, [Line("<b>", "usage", points)], 1)
+    shown = ShownPanel(panels(())[0], None, 4.0, SPAN, [Line("<b>", "usage", points)], 1)
     drawn = str(chart(shown, "CPU", str))
     assert 'd="M0.0 112.5 h0.8 L250.0 75.0 M1000.0 0.0 h0.8"' in drawn
     assert "<b>" not in drawn

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jobledger.console.frame import Options
+from jobledger.console.frame import ConsoleOptions
 from jobledger.settings.model import Settings
 from tests.unit.api.words import job
 from tests.unit.console.words import HTMX, KIND, console, hidden, inputs
@@ -16,12 +16,14 @@ PATHS = re.compile(r'(?:href|src|action|hx-get|hx-post|content)="(/[^"]*)"')
 
 def test_every_setting_reaches_the_pages() -> None:
     said = {"namespace": "team", "base_path": BASE, "gpus": "amd.com/gpu, ,x.org/y", "t9k_scheduler": False}
-    found = Options.of(Settings(console={**said, "metrics": "http://127.0.0.1:9"}))  # type: ignore[arg-type]
-    assert found == Options("team", "team", BASE, ("amd.com/gpu", "x.org/y"), False, "http://127.0.0.1:9")
+    found = ConsoleOptions.of(Settings(console={**said, "metrics": "http://127.0.0.1:9"}))  # type: ignore[arg-type]
+    assert found == ConsoleOptions(
+        "team", "team", BASE, ("amd.com/gpu", "x.org/y"), False, "http://127.0.0.1:9"
+    )
 
 
 async def test_behind_a_proxy_every_path_of_every_page_is_below_its_own(tmp_path: Path) -> None:
-    async with console(tmp_path, Options(base=BASE)) as browser:
+    async with console(tmp_path, ConsoleOptions(base=BASE)) as browser:
         await browser.submit(job())
         one = f"/jobs/default/{KIND}/train"
         for path in (
@@ -53,7 +55,7 @@ async def test_behind_a_proxy_every_path_of_every_page_is_below_its_own(tmp_path
 async def test_the_form_offers_the_extended_resources_and_queues_that_are_configured(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    async with console(tmp_path, Options(gpus=("amd.com/gpu",), t9k_scheduler=False)) as browser:
+    async with console(tmp_path, ConsoleOptions(gpus=("amd.com/gpu",), t9k_scheduler=False)) as browser:
         page = (await browser.get(f"/jobs/new/{KIND}")).text
         assert '<option value="amd.com/gpu">' in page
         assert "nvidia.com" not in page
@@ -68,7 +70,7 @@ async def test_the_form_offers_the_extended_resources_and_queues_that_are_config
 
 
 async def test_a_console_of_one_namespace_does_not_ask_for_it_and_creates_there(tmp_path: Path) -> None:
-    async with console(tmp_path, Options(namespace="team", new_jobs="team")) as browser:
+    async with console(tmp_path, ConsoleOptions(namespace="team", new_jobs="team")) as browser:
         fields = inputs((await browser.get(f"/jobs/new/{KIND}")).text)
         assert "metadata.namespace" not in fields
         fields |= {"metadata.name": "a", "spec.replicaSpecs[0].template.spec.containers[0].image": "x"}

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from jobledger.api import create
-from jobledger.console.frame import Options
+from jobledger.console.frame import ConsoleOptions
 from jobledger.console.session import COOKIE
 from jobledger.web.reviews import Reviews
 from tests.support.streams import streaming
@@ -86,7 +86,7 @@ async def test_what_is_no_address_of_a_log_is_refused_in_a_sentence(address: str
 async def test_more_streams_than_may_be_open_are_answered_with_429_and_when_to_try_again(
     tmp_path: Path,
 ) -> None:
-    async with console(tmp_path, Options(listeners=3, listeners_per_user=2)) as browser:
+    async with console(tmp_path, ConsoleOptions(listeners=3, listeners_per_user=2)) as browser:
         api = browser.client._transport.app  # type: ignore[attr-defined]
         mine, other = ({"Cookie": f"{COOKIE}={letter * 43}"} for letter in "ab")
         async with streaming(api, "/live", mine), streaming(api, "/live", mine):

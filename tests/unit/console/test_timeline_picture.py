@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from jobledger.console.timeline.bars import Wanted
+from jobledger.console.timeline.bars import PictureStyle
 from jobledger.console.timeline.build import timeline
 from jobledger.console.timeline.marks import SHAPES, clusters
 from jobledger.console.timeline.model import Timeline
@@ -16,7 +16,7 @@ from tests.unit.console.test_timeline import restarted, running
 
 
 def drawn_as(drawn: Timeline, **more: object) -> ET.Element:
-    wanted = Wanted(ByTime(drawn.begin, drawn.last), link=lambda seq: f"/here?at={seq}&x=1", **more)  # type: ignore[arg-type]
+    wanted = PictureStyle(ByTime(drawn.begin, drawn.last), link=lambda seq: f"/here?at={seq}&x=1", **more)  # type: ignore[arg-type]
     return ET.fromstring(picture(drawn, wanted))  # noqa: S314 - our own
 
 
@@ -84,7 +84,7 @@ def test_text_of_a_job_cannot_become_markup() -> None:
     story = running().at(9).edit(runPolicy={"cleanUpPolicy": "<script>alert(1)</script>"})
     drawn = timeline(story.steps)
     assert any("<script>" in str(each.says) for each in drawn.marks)
-    wanted = Wanted(ByTime(drawn.begin, drawn.last), link=lambda seq: f'"><script>{seq}')
+    wanted = PictureStyle(ByTime(drawn.begin, drawn.last), link=lambda seq: f'"><script>{seq}')
     assert "<script>" not in picture(drawn, wanted)
 
 
@@ -104,7 +104,7 @@ def test_marks_of_nearly_the_same_time_are_one_with_a_number_that_shows_the_wors
 def test_the_cursor_stands_where_the_moment_is_and_is_hidden_without_one() -> None:
     drawn = timeline(restarted().steps)
     scale = ByTime(drawn.begin, drawn.last)
-    plain = picture(drawn, Wanted(scale, link=str))
+    plain = picture(drawn, PictureStyle(scale, link=str))
     assert cursor(plain) == ("tl-cursor tl-hidden", "100%")
     assert cursor(with_cursor(plain, scale, drawn.moments[0])) == ("tl-cursor", "0%")
     assert cursor(with_cursor(plain, scale, None)) == ("tl-cursor tl-hidden", "100%")

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from jobledger.api import create
-from jobledger.console.frame import Options
+from jobledger.console.frame import ConsoleOptions
 from jobledger.console.queries import PHASES
 from jobledger.service.app import App
 from jobledger.wiring import running
@@ -129,7 +129,7 @@ def editor_text(page: str) -> str:
 
 @asynccontextmanager
 async def console(
-    folder: Path, options: Options | None = None, *, raises: bool = True
+    folder: Path, options: ConsoleOptions | None = None, *, raises: bool = True
 ) -> AsyncIterator[Browser]:
     """A running application with a read model, and a browser at it; bugs are raised, or answered as by a server."""
     log = await SqliteLog.open(folder / "store.db")

@@ -15,7 +15,7 @@ from jobledger.generate.rbac import (
     LEASE,
     SWITCHED_GRANTS,
     USERS,
-    Rule,
+    PolicyRule,
     Scope,
     bindings,
     rbac_objects,
@@ -70,7 +70,7 @@ def read(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("rule", ALL_RULES, ids=str)
-def test_no_rule_grants_more_than_it_says(rule: Rule) -> None:
+def test_no_rule_grants_more_than_it_says(rule: PolicyRule) -> None:
     assert "*" not in (rule.group, *rule.resources, *rule.verbs)
     assert not {"pods/exec", "pods/attach", "pods/portforward"} & set(rule.resources)
     assert not {"impersonate", "escalate", "bind"} & set(rule.verbs)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobledger.plugin import groups
-from jobledger.plugin.cluster import Cluster
+from jobledger.plugin.cluster import ClusterJobs
 from jobledger.plugin.groups import GROUP_VERSIONS
 from jobledger.program.errors import NoRight, NotPossible, Unauthenticated, UnknownJob
 from k8s_bridge import observe
@@ -47,7 +47,7 @@ def test_a_kind_of_ours_is_known_whoever_installed_its_crd() -> None:
 
 def test_a_cluster_without_kinds_says_how_to_get_them() -> None:
     with server() as fake, pytest.raises(ConfigError, match="`jobledger crds"):
-        Cluster(fake.api()).jobs(namespace="team")
+        ClusterJobs(fake.api()).jobs(namespace="team")
 
 
 def test_a_list_is_read_in_pages() -> None:
@@ -79,9 +79,9 @@ def test_all_namespaces_are_one_list() -> None:
 def test_kinds_that_may_not_be_listed_are_left_out_as_long_as_one_may() -> None:
     no = status(403, 'deepspeedjobs is forbidden: User "bob" cannot list')
     with server({**TWO, JOBS: listed(job("a")), OTHER: no}) as fake:
-        assert names(Cluster(fake.api()).jobs(namespace="team")) == ["a"]
+        assert names(ClusterJobs(fake.api()).jobs(namespace="team")) == ["a"]
     with server({**TWO, JOBS: no, OTHER: no}) as fake, pytest.raises(NoRight, match='User "bob"'):
-        Cluster(fake.api()).jobs(namespace="team")
+        ClusterJobs(fake.api()).jobs(namespace="team")
 
 
 def test_secrets_in_the_environment_of_pods_are_not_shown() -> None:
@@ -95,7 +95,7 @@ def test_secrets_in_the_environment_of_pods_are_not_shown() -> None:
 def test_a_name_that_several_kinds_have_needs_the_kind() -> None:
     both = {f"{JOBS}/train": job(), f"{OTHER}/train": job(kind="DeepSpeedJob")}
     with server({**TWO, **both}) as fake:
-        asked = Cluster(fake.api())
+        asked = ClusterJobs(fake.api())
         with pytest.raises(
             NotPossible, match=r"is the name of a PyTorchTrainingJob and a DeepSpeedJob; .* --kind"
         ):
@@ -295,7 +295,7 @@ def test_every_no_is_a_sentence(reply: Reply, error: type[Exception], says: str)
         server({"/apis/batch.tensorstack.dev/v1beta1": reply}) as fake,
         pytest.raises(error, match=says) as caught,
     ):
-        Cluster(fake.api()).jobs(namespace="team")
+        ClusterJobs(fake.api()).jobs(namespace="team")
     assert "\n" not in str(caught.value)
 
 
@@ -304,7 +304,7 @@ def test_a_server_that_is_not_there_is_a_sentence() -> None:
         bound.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else gets the port meanwhile
         fake = Fake(url=f"http://127.0.0.1:{bound.getsockname()[1]}")
         with pytest.raises(ClusterUnavailable, match="cannot be reached: Connection refused"):
-            Cluster(fake.api()).jobs(namespace="team")
+            ClusterJobs(fake.api()).jobs(namespace="team")
 
 
 def test_one_connection_serves_a_whole_command() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jobledger.jobs.views import replicas_of
-from jobledger.plugin.cluster import Cluster, KindPath
+from jobledger.plugin.cluster import ClusterJobs, KindPath
 from jobledger.program.errors import NotPossible
 from k8s_bridge.json_data import merged
 from statemachine.kind import Kind
@@ -87,7 +87,7 @@ def log_of(pod: dict[str, Any]) -> Any:
     return answer
 
 
-def said(cluster: Cluster, name: str, **which: str) -> str:
+def said(cluster: ClusterJobs, name: str, **which: str) -> str:
     with cluster.logs("default", name, **which) as pieces:
         return b"".join(pieces).decode()
 
@@ -98,7 +98,7 @@ def test_the_log_of_each_replica_is_found(kind: Kind) -> None:
     name = job["metadata"]["name"]
     with server(discovery()) as fake:
         shown(fake, job, pods)
-        cluster = Cluster(fake.api())
+        cluster = ClusterJobs(fake.api())
         found = {each: said(cluster, name, replica=each) for each in replicas_of(job)}
         assert sorted(found.values()) == sorted(pod["metadata"]["name"] for pod in pods)
         plan = kind.admit(name, job["spec"]).plan
@@ -113,7 +113,7 @@ def test_a_replica_without_a_pod_is_known_all_the_same(kind: Kind) -> None:
         shown(fake, job, [])
         for replica in replicas_of(job):
             with pytest.raises(NotPossible, match=f"replica {replica} .* has no pod now"):
-                said(Cluster(fake.api()), job["metadata"]["name"], replica=replica)
+                said(ClusterJobs(fake.api()), job["metadata"]["name"], replica=replica)
 
 
 def test_pods_of_a_kind_that_is_not_known_here_are_found_by_what_all_have() -> None:
@@ -128,7 +128,9 @@ def test_pods_of_a_kind_that_is_not_known_here_are_found_by_what_all_have() -> N
     with server(answers) as fake:
         shown(fake, job, pods)
         fake.answers[place] = newer
-        assert said(Cluster(fake.api()), job["metadata"]["name"]) in {pod["metadata"]["name"] for pod in pods}
+        assert said(ClusterJobs(fake.api()), job["metadata"]["name"]) in {
+            pod["metadata"]["name"] for pod in pods
+        }
         assert "replica-type,replica-index" in [each.query.get("labelSelector") for each in fake.asked]
 
 
@@ -151,7 +153,7 @@ def test_pausing_and_resuming_is_what_the_kind_says(kind: Kind) -> None:
                 Cluster(fake.api()).wish("pause", "default", name)
             return
         for wish, paused in (("pause", True), ("resume", False)):
-            Cluster(fake.api()).wish(wish, "default", name)
+            ClusterJobs(fake.api()).wish(wish, "default", name)
             plan = kind.admit(name, stored["spec"], job["spec"]).plan
             assert plan is not None
             assert plan.paused is paused
@@ -161,7 +163,7 @@ def test_pausing_and_resuming_is_what_the_kind_says(kind: Kind) -> None:
 def test_a_kind_is_called_as_kubectl_lets_users_call_it(kind: Kind) -> None:
     names = kind.names
     with server(discovery()) as fake:
-        cluster = Cluster(fake.api())
+        cluster = ClusterJobs(fake.api())
         for word in (names.kind, names.plural, names.singular, *names.short, names.kind.upper()):
             assert names.kind in [each.kind for each in cluster.kinds(word)]
             meant = {kind_of(each.api_version, each.kind).names for each in cluster.kinds(word)}
@@ -175,7 +177,7 @@ def test_a_job_under_an_older_name_of_its_kind_is_found_and_patched_there() -> N
     name = job["metadata"]["name"]
     place = KindPath(alias.api_version, alias.kind, alias.plural).path("default", name)
     with server({**discovery(), place: older}) as fake:
-        cluster = Cluster(fake.api())
+        cluster = ClusterJobs(fake.api())
         for word in ("", alias.kind, kind.names.kind, *kind.names.short):
             assert cluster.job("default", name, kind=word)["kind"] == alias.kind
         cluster.wish("pause", "default", name)

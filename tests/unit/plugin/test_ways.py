@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from jobledger.lives.answer import Answer
+from jobledger.lives.answer import LifeAnswer
 from jobledger.plugin import spoken
 from jobledger.plugin.asking import Asking
-from jobledger.plugin.options import Controller, Via
+from jobledger.plugin.options import ControllerAddress, Via
 from jobledger.program.errors import ServerRefused, Unauthenticated
 from statemachine.errors import ClusterUnavailable, ConfigError
 from tests.unit.plugin.words import Asked, Fake, Reply, server, status
@@ -23,8 +23,8 @@ def problem(code: int, name: str, detail: str) -> Reply:
     return Reply({"code": name, "detail": detail, "status": code}, code, "application/problem+json")
 
 
-def ask(fake: Fake, job: str = "train", *, user: dict[str, Any] | None = None, **said: Any) -> Answer:
-    asking = Asking(fake.api(**(user or {})), Controller(**said), None, "")
+def ask(fake: Fake, job: str = "train", *, user: dict[str, Any] | None = None, **said: Any) -> LifeAnswer:
+    asking = Asking(fake.api(**(user or {})), ControllerAddress(**said), None, "")
     return asking.answer("why", "team", job, at="-5m", width=80, uid="")
 
 
@@ -44,7 +44,7 @@ def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_the_proxy_gets_the_token_in_a_header_of_ours() -> None:
     with server({SERVICE + WHY: TOLD}) as fake:
-        assert ask(fake) == Answer(text="it runs", notes=("a note",))
+        assert ask(fake) == LifeAnswer(text="it runs", notes=("a note",))
         (asked,) = fake.asked
     assert asked.headers["X-Jobledger-Token"] == "secret"
     assert asked.query == {"at": "-5m", "width": "80"}
@@ -96,7 +96,7 @@ def test_where_the_proxy_is_closed_kubectl_forwards_a_port(kubectl: Any) -> None
 
 def test_the_context_is_kubectls_too(kubectl: Any) -> None:
     asked = kubectl("exit 1")
-    said = Controller(via=Via.PORT_FORWARD, namespace="x", service="y")
+    said = ControllerAddress(via=Via.PORT_FORWARD, namespace="x", service="y")
     with server() as fake:
         asking = Asking(fake.api(), said, Path("/config"), "ctx")
         with pytest.raises(ClusterUnavailable):

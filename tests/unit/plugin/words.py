@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 import yaml
 
 from jobledger.plugin.apiserver import ApiServer
-from jobledger.plugin.cluster import Cluster
+from jobledger.plugin.cluster import ClusterJobs
 from k8s_bridge.kubeconfig.files import Context
 
 Manifest = dict[str, Any]
@@ -145,10 +145,10 @@ def listed(*items: Manifest, version: str = "10", rest: str = "") -> dict[str, A
 
 
 @contextmanager
-def cluster(**answers: Any) -> Iterator[tuple[Cluster, Fake]]:
+def cluster(**answers: Any) -> Iterator[tuple[ClusterJobs, Fake]]:
     """A cluster with one kind of jobs; `answers` are given as a dict under `more`."""
     with server({**discovery("PyTorchTrainingJob"), **answers.get("more", {})}) as fake:
-        yield Cluster(fake.api()), fake
+        yield ClusterJobs(fake.api()), fake
 
 
 def kubeconfig(path: Path, **fields: Any) -> Path:

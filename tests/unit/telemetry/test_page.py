@@ -14,7 +14,7 @@ from jobledger.service.health import Health
 from jobledger.telemetry import page as page_module
 from jobledger.telemetry.catalog import CATALOG, KAFKA, SINKS
 from jobledger.telemetry.measured import OverApi
-from jobledger.telemetry.page import Page
+from jobledger.telemetry.page import MetricsPage
 from jobledger.web.switchable import waiting
 from jobledger.wiring.roles import Role
 from k8s_bridge.admission import admit
@@ -103,7 +103,9 @@ async def lived(app: Any, name: str = "train") -> None:
 async def test_it_says_what_the_catalog_says_and_nothing_else() -> None:
     async with controlling() as app:
         await lived(app)
-        found = [each for each in await read(Page(app.controller)) if not each.name.startswith("process_")]
+        found = [
+            each for each in await read(MetricsPage(app.controller)) if not each.name.startswith("process_")
+        ]
     for family in found:
         name = f"{family.name}_total" if family.type == "counter" else family.name
         about = CATALOG[name]
@@ -116,7 +118,7 @@ async def test_it_says_what_the_catalog_says_and_nothing_else() -> None:
 async def test_metrics_that_need_no_api_server_are_all_there() -> None:
     async with controlling() as app:
         await lived(app)
-        found = {name for name, _ in await samples(Page(app.controller))}
+        found = {name for name, _ in await samples(MetricsPage(app.controller))}
     absent = [
         about.name
         for about in CATALOG.values()
@@ -140,7 +142,7 @@ async def test_no_label_says_what_users_choose() -> None:
     assert {label for about in CATALOG.values() for label in about.labels} <= set(ALLOWED)
     async with controlling() as app:
         await lived(app, "a-job-of-mine")
-        page = Page(app.controller)
+        page = MetricsPage(app.controller)
         text, _ = await page.text("")
         for _, labels in await samples(page):
             for label, said in labels:
@@ -153,7 +155,7 @@ async def test_no_label_says_what_users_choose() -> None:
 
 async def test_jobs_and_pods_are_counted_by_phase_as_they_are_now() -> None:
     async with controlling() as app:
-        page = Page(app.controller)
+        page = MetricsPage(app.controller)
         await app.submit(written(job("runs", replicas=2)), "alice")
         await lived(app, "over")
         await phase(app, "runs", "Running")
@@ -177,7 +179,7 @@ async def test_a_job_that_is_deleted_is_none_though_its_pods_are_still_ending() 
         await app.submit(written(lingering), "alice")
         await phase(app, "lingers", "Running")
         await deleted(app, "lingers", closed=False)
-        found = await samples(Page(app.controller))
+        found = await samples(MetricsPage(app.controller))
     assert value(found, "jobs", kind=KIND, phase="Running") == 0
     assert value(found, "replicas", kind=KIND, phase="Running") == 1
 
@@ -185,7 +187,7 @@ async def test_a_job_that_is_deleted_is_none_though_its_pods_are_still_ending() 
 async def test_observations_are_counted_by_what_came_of_them() -> None:
     async with controlling() as app:
         await lived(app)
-        page = Page(app.controller)
+        page = MetricsPage(app.controller)
 
         async def every_entry_had_an_observation() -> bool:
             found = await samples(page)
@@ -203,7 +205,7 @@ async def test_observations_are_counted_by_what_came_of_them() -> None:
 async def test_visits_of_the_work_queues_are_timed() -> None:
     async with controlling() as app:
         await lived(app)
-        page, queues = Page(app.controller), app.controller.queues
+        page, queues = MetricsPage(app.controller), app.controller.queues
 
         async def every_visit_was_timed() -> bool:
             found = await samples(page)
@@ -223,7 +225,7 @@ async def test_letters_and_quarantine_are_counted() -> None:
     await log.append([first])
     await log.append([type(second)(second.job, 2, b"no entry")])
     async with controlling(log) as app:
-        found = await samples(Page(app.controller))
+        found = await samples(MetricsPage(app.controller))
     assert value(found, "dead_letters") == 1
     assert value(found, "quarantined_jobs") == 1
     assert value(found, "entries_skipped_total") == 1
@@ -264,7 +266,7 @@ async def test_a_worker_says_what_waits_in_its_partitions_and_what_has_become_of
     )
     roles = frozenset({Role.ENGINE})
     async with controlling(roles=roles, outbox=MemoryInbox(), worker=worker) as app:
-        found = await samples(Page(app.controller))
+        found = await samples(MetricsPage(app.controller))
     assert (value(found, "partitions"), value(found, "partitions_owned")) == (6, 2)
     assert value(found, "observations_waiting", partition="1") == 7
     assert value(found, "observations_waiting", partition="4") == 0
@@ -282,7 +284,7 @@ async def test_a_worker_says_what_waits_in_its_partitions_and_what_has_become_of
 async def test_a_worker_that_was_never_well_has_taken_over_nothing_at_no_time() -> None:
     roles = frozenset({Role.ENGINE})
     async with controlling(roles=roles, outbox=MemoryInbox(), worker=Deciding(WorkerReport())) as app:
-        found = await samples(Page(app.controller))
+        found = await samples(MetricsPage(app.controller))
     assert value(found, "partitions_owned") == 0
     assert value(found, "last_takeover_timestamp_seconds") is None
 
@@ -290,7 +292,7 @@ async def test_a_worker_that_was_never_well_has_taken_over_nothing_at_no_time() 
 async def test_who_decides_nothing_says_that_it_owns_no_partition_and_what_it_has_not_read() -> None:
     """Else nothing would be missing when all who decide are gone."""
     async with controlling(roles=frozenset({Role.BRIDGE}), outbox=MemoryInbox()) as app:
-        found = await samples(Page(app.controller))
+        found = await samples(MetricsPage(app.controller))
     assert (value(found, "partitions"), value(found, "partitions_owned")) == (1, 0)
     assert value(found, "entries_unread", partition="0") == 0
     assert not {name for name, _ in found if name == "jobledger_observations_waiting"}
@@ -298,7 +300,7 @@ async def test_who_decides_nothing_says_that_it_owns_no_partition_and_what_it_ha
 
 async def test_a_log_in_a_file_has_no_partitions_to_speak_of() -> None:
     async with controlling() as app:
-        found = {name for name, _ in await samples(Page(app.controller))}
+        found = {name for name, _ in await samples(MetricsPage(app.controller))}
     assert not found & {series for each in CATALOG.values() if each.group == KAFKA for series in each.series}
 
 
@@ -317,9 +319,9 @@ async def test_a_restart_changes_no_count() -> None:
     async with controlling(log, cluster) as app:
         await lived(app, "one")
         await lived(app, "two")
-        before = counts(await samples(Page(app.controller)))
+        before = counts(await samples(MetricsPage(app.controller)))
     async with controlling(log, cluster) as app:
-        page = Page(app.controller)
+        page = MetricsPage(app.controller)
         assert counts(await samples(page)) == before
         assert value(before, "jobs_finished_total", kind=KIND, result="Succeeded", cause="") == 2
         await lived(app, "three")
@@ -354,7 +356,7 @@ async def test_half_counted_logs_are_not_shown(monkeypatch: pytest.MonkeyPatch) 
     log = Slow()
     await log.append(chain(admitted(), *([event] for event in admitted()[1:] * 3)))
     async with controlling(log) as app:
-        page = Page(app.controller)
+        page = MetricsPage(app.controller)
         monkeypatch.setattr(page_module, "_PATIENCE", 0.01)
         early = await samples(page)
         assert counts(early) == {}
@@ -370,7 +372,7 @@ async def test_while_the_log_cannot_be_read_the_last_counts_stand() -> None:
     log = Slow()
     log.go_on.set()
     async with controlling(log) as app:
-        page = Page(app.controller)
+        page = MetricsPage(app.controller)
         await lived(app)
         before = counts(await samples(page))
         log.error = True
@@ -381,7 +383,7 @@ async def test_two_scrapes_at_a_time_count_nothing_twice(monkeypatch: pytest.Mon
     log = Slow()
     await log.append(chain(admitted(), *([event] for event in admitted()[1:] * 3)))
     async with controlling(log) as app:
-        page = Page(app.controller)
+        page = MetricsPage(app.controller)
         monkeypatch.setattr(page_module, "_PATIENCE", 0.01)
         await asyncio.gather(page.text(""), page.text(""))
         log.go_on.set()
@@ -394,7 +396,7 @@ async def test_two_scrapes_at_a_time_count_nothing_twice(monkeypatch: pytest.Mon
 async def test_projectors_that_have_seen_everything_are_not_behind() -> None:
     async with controlling() as app:
         await lived(app)
-        page = Page(app.controller)
+        page = MetricsPage(app.controller)
 
         async def caught_up() -> bool:
             return value(await samples(page), "projector_lag_entries", projector="kube-events") == 0
@@ -413,7 +415,7 @@ class Deaf(MemoryCluster):
 async def test_a_projector_that_cannot_go_on_is_behind() -> None:
     async with controlling(cluster=Deaf(admit=admit)) as app:
         await lived(app)
-        found = await samples(Page(app.controller))
+        found = await samples(MetricsPage(app.controller))
         assert (
             value(found, "projector_lag_entries", projector="kube-events") == app.controller.reader.position
         )
@@ -425,7 +427,7 @@ async def test_a_projector_that_cannot_go_on_is_behind() -> None:
 
 async def test_a_process_that_does_not_decide_says_nothing_of_jobs() -> None:
     async with controlling(roles=frozenset({Role.FRONT})) as app:
-        found = await samples(Page(app.controller))
+        found = await samples(MetricsPage(app.controller))
     names = {name for name, _ in found}
     assert not any(name.startswith(("jobledger_jobs", "jobledger_entries")) for name in names)
     assert value(found, "leader") is None
@@ -433,7 +435,7 @@ async def test_a_process_that_does_not_decide_says_nothing_of_jobs() -> None:
 
 
 async def test_a_process_that_waits_for_its_turn_says_so() -> None:
-    found = await samples(Page(None))
+    found = await samples(MetricsPage(None))
     assert value(found, "leader") == 0
     assert {name for name, _ in found if name.startswith("jobledger_")} == {
         "jobledger_build_info",
@@ -472,7 +474,7 @@ async def test_requests_and_watches_are_those_of_the_api_server() -> None:
         Watch("PodGroup", absent=True),
     ]
     async with controlling(cluster=cluster) as app:
-        found = await samples(Page(app.controller))
+        found = await samples(MetricsPage(app.controller))
     assert value(found, "api_requests_total", method="GET", code="200") == 7
     assert value(found, "api_requests_total", method="WATCH", code="none") == 1
     assert value(found, "watch_synced", resource="Pod") == 0
@@ -490,7 +492,7 @@ async def test_orphans_are_those_that_the_sweeper_found() -> None:
     await cluster.create({**orphan, "metadata": meta})
     async with controlling(cluster=cluster) as app:
         assert app.controller.projectors is not None
-        page, sweeper = Page(app.controller), app.controller.projectors.sweeper
+        page, sweeper = MetricsPage(app.controller), app.controller.projectors.sweeper
         await sweeper.sweep()
         found = await samples(page)
         assert value(found, "evidence_orphans") == 1

@@ -66,7 +66,7 @@ def counted(records: Sequence[Record]) -> Tally:
     return tally
 
 
-def said(tally: Tally, about: c.Described) -> dict[tuple[str, ...], int]:
+def said(tally: Tally, about: c.MetricFamily) -> dict[tuple[str, ...], int]:
     """What was counted, without the zeros that stand there from the beginning."""
     return {labels: count for labels, count in tally.counts[about].items() if count}
 

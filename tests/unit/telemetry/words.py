@@ -8,7 +8,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from jobledger.service.app import App
-from jobledger.telemetry.page import Page
+from jobledger.telemetry.page import MetricsPage
 from jobledger.wiring import running
 from k8s_bridge.admission import admit
 from statemachine.engine.clock import WallClock
@@ -45,13 +45,13 @@ async def deleted(app: App, name: str, *, closed: bool = True) -> None:
     await until(is_so)
 
 
-async def read(page: Page) -> list[Metric]:
+async def read(page: MetricsPage) -> list[Metric]:
     """The page, read back."""
     text, _ = await page.text("")
     return list(text_string_to_metric_families(text.decode()))
 
 
-async def samples(page: Page) -> dict[Sample, float]:
+async def samples(page: MetricsPage) -> dict[Sample, float]:
     """Name and labels → value."""
     return dict(_samples(await read(page)))
 

@@ -7,7 +7,7 @@ import pytest
 
 from jobledger.settings.model import Settings
 from jobledger.settings.sections import ControllerSettings
-from jobledger.wiring.cluster import Plan, opened
+from jobledger.wiring.cluster import ProcessPlan, opened
 from k8s_bridge.nowhere import NoCluster
 from k8s_bridge.port import Cluster
 from statemachine.errors import InvariantBroken
@@ -15,9 +15,9 @@ from statemachine.errors import InvariantBroken
 METHODS = [name for name, _ in inspect.getmembers(Cluster, inspect.isfunction) if not name.startswith("_")]
 
 
-def plan(folder: Path, roles: str) -> Plan:
+def plan(folder: Path, roles: str) -> ProcessPlan:
     said = ControllerSettings(roles=roles, kubeconfig=str(folder / "nothing"))
-    return Plan.of(Settings(store=folder / "ledger.db", controller=said), in_pod=False)
+    return ProcessPlan.of(Settings(store=folder / "ledger.db", controller=said), in_pod=False)
 
 
 async def test_an_engine_by_itself_has_no_cluster(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from jobledger.telemetry.instruments import Instruments
 from jobledger.wiring.levels import Levels
-from jobledger.wiring.options import Options
+from jobledger.wiring.options import ControllerOptions
 from k8s_bridge.port import Ref
 from projectors.base import Quarantine
 from statemachine.engine.clock import LoopClock
@@ -73,7 +73,7 @@ class Scene:
             self._observe,
             clock,
             lambda _: mine,
-            options=Options(workers=1, jitter=random.Random(1), generators={}),
+            options=ControllerOptions(workers=1, jitter=random.Random(1), generators={}),
             instruments=Instruments(),
         )
 

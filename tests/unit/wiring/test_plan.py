@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from jobledger.settings.model import Settings, with_kinds
 from jobledger.settings.sections import ClusterSettings, ControllerSettings, KafkaSettings
-from jobledger.wiring.cluster import Plan, log_of, namespaces_of, store_of
+from jobledger.wiring.cluster import ProcessPlan, log_of, namespaces_of, store_of
 from jobledger.wiring.ledger import Kafka
 from jobledger.wiring.roles import ALL, Role, roles_of
 from k8s_bridge.attended import OptIn
@@ -16,9 +16,9 @@ from statemachine.errors import ConfigError
 from statemachine.ids import CLUSTER_DOMAIN
 
 
-def plan(*, in_pod: bool = False, **said: object) -> Plan:
+def plan(*, in_pod: bool = False, **said: object) -> ProcessPlan:
     settings = Settings(store=Path("/var/lib/ledger.db"), controller=ControllerSettings.model_validate(said))
-    return Plan.of(settings, in_pod=in_pod)
+    return ProcessPlan.of(settings, in_pod=in_pod)
 
 
 def test_without_a_word_a_process_has_all_roles() -> None:
@@ -124,10 +124,10 @@ def test_what_needs_the_bridge_waits_with_it_and_a_front_does_not(roles: str, wh
     assert plan(roles=roles).waits_as_a_whole is whole
 
 
-def torch(namespaces: str, ours: str = "", **more: str) -> Plan:
+def torch(namespaces: str, ours: str = "", **more: str) -> ProcessPlan:
     said = {"store": "/var/lib/ledger.db", "controller": {"namespaces": ours}}
     settings = with_kinds().model_validate({**said, "pytorchjobs": {"namespaces": namespaces, **more}})
-    return Plan.of(settings, in_pod=False)
+    return ProcessPlan.of(settings, in_pod=False)
 
 
 def test_pytorchjobs_are_off_until_namespaces_are_named() -> None:
@@ -159,7 +159,7 @@ def test_a_job_keeps_the_domain_of_its_cluster_also_the_usual_one() -> None:
     """That there is one says that Services have names."""
     assert plan().attended.kept[CLUSTER_DOMAIN] == "cluster.local"
     settings = Settings(store=Path("/var/lib/ledger.db"), cluster=ClusterSettings(domain="k8s.example.org"))
-    assert Plan.of(settings, in_pod=False).attended.kept[CLUSTER_DOMAIN] == "k8s.example.org"
+    assert ProcessPlan.of(settings, in_pod=False).attended.kept[CLUSTER_DOMAIN] == "k8s.example.org"
 
 
 @pytest.mark.parametrize("domain", ["", "cluster.local.", ".local", "a..b", "Cluster.local", "a_b", "-a"])

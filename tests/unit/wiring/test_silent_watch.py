@@ -11,7 +11,7 @@ import pytest
 
 from jobledger.settings.model import Settings
 from jobledger.settings.sections import ControllerSettings
-from jobledger.wiring.cluster import Plan, opened
+from jobledger.wiring.cluster import ProcessPlan, opened
 from jobledger.wiring.controller import Controller
 from k8s_bridge.watchers import Bridge
 from tests.unit.bridge.apiserver.scripted import Server, bookmark, kubeconfig, watch
@@ -34,7 +34,7 @@ async def controller(server: Server, folder: Path, silence: str) -> AsyncIterato
     said = ControllerSettings.model_validate(
         {"kubeconfig": str(folder / "kubeconfig"), "roles": "bridge,engine", "silence": silence}
     )
-    plan = Plan.of(Settings(store=folder / "ledger.db", controller=said), in_pod=False)
+    plan = ProcessPlan.of(Settings(store=folder / "ledger.db", controller=said), in_pod=False)
     async with opened(plan) as (found, _):
         task = asyncio.create_task(found.run())
         await until(lambda: found.bridge is not None and found.bridge.progress.synced)
@@ -71,7 +71,7 @@ async def test_bookmarks_are_signs_of_life(server: Server, tmp_path: Path) -> No
 
 def test_a_watch_is_given_up_after_a_hundred_seconds_if_nobody_says_otherwise() -> None:
     assert ControllerSettings().silence == timedelta(seconds=100)
-    assert Plan.of(Settings(), in_pod=False).silence == 100.0
+    assert ProcessPlan.of(Settings(), in_pod=False).silence == 100.0
 
 
 def test_no_silence_at_all_is_refused() -> None:
