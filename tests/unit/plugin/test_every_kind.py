@@ -150,7 +150,7 @@ def test_pausing_and_resuming_is_what_the_kind_says(kind: Kind) -> None:
         fake.answers[KindPath(names.api_version, names.kind, names.plural).path("default", name)] = answer
         if not kind.pausing(True):
             with pytest.raises(NotPossible, match="cannot be paused"):
-                Cluster(fake.api()).wish("pause", "default", name)
+                ClusterJobs(fake.api()).wish("pause", "default", name)
             return
         for wish, paused in (("pause", True), ("resume", False)):
             ClusterJobs(fake.api()).wish(wish, "default", name)
