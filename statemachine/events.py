@@ -219,7 +219,7 @@ class ReplicaStarted(_PodSeen, tag=True):
     node: str = ""
     ready: bool = False
     at: datetime | None = None
-    """When that was noticed: a pod that ran for long begins a new row of restarts."""
+    """When that was observed: a pod that ran for long begins a new row of restarts."""
 
 
 class ReplicaUpdated(_PodSeen, tag=True):

@@ -1,4 +1,4 @@
-"""What was noticed outside: the input of `decide`.
+"""What was observed outside: the input of `decide`.
 
 Comes from `k8s_bridge.observe` (jobs, pods), from the children projector (`WriteRefused`) and from the
 timers. Delivered at least once, possibly late, twice or out of order; never trusted to be complete. Small:
@@ -59,7 +59,7 @@ class Container(Wire):
 
 
 class Seen(Wire):
-    """What every observation has: whose it is, when it was noticed, and when it happened if that is known."""
+    """What every observation has: whose it is, when it was observed, and when it happened if that is known."""
 
     job: JobUid
     at: datetime
@@ -137,7 +137,7 @@ class JobGone(Seen, tag=True):
 
 
 CANNOT_START: Final = "CannotStart"
-"""Reason of a failed pod that whoever runs it will never start: the machine refuses it for good (spec T6)."""
+"""Reason of a failed pod that its kubelet will never start: the machine refuses it for good (spec T6)."""
 
 
 class PodObserved(Seen, tag=True):

@@ -131,6 +131,6 @@ def _errors(problem: dict[str, Any]) -> list[dict[str, str]]:
     if problem["code"] == "refused":
         return [{"path": "", "text": problem["detail"], "rule": ""}]
     return [
-        {"path": each["path"] or path_in(each["text"]), "text": each["text"], "rule": each["rule"]}
-        for each in problem.get("problems", ())
+        {"path": broken["path"] or path_in(broken["text"]), "text": broken["text"], "rule": broken["rule"]}
+        for broken in problem.get("problems", ())
     ]

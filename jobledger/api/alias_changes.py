@@ -48,8 +48,8 @@ def routes(console: Console) -> APIRouter:
         await demand(caller, over(job, "patch"))
 
         def same(now: Manifest) -> None:
-            held, seen = now["metadata"], job["metadata"]
-            if (held["uid"], held.get("generation")) != (seen["uid"], seen.get("generation")):
+            held, known = now["metadata"], job["metadata"]
+            if (held["uid"], held.get("generation")) != (known["uid"], known.get("generation")):
                 raise Conflict(say("en", "conflict"))
 
         try:

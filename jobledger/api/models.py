@@ -25,7 +25,7 @@ def answers(model: Any, status: int = 200) -> dict[str, Any]:
 
 def text(*media_types: str) -> dict[str, Any]:
     """Arguments of a route that answers a text of one of these media types."""
-    content = {each: {"schema": {"type": "string"}} for each in media_types}
+    content = {type_: {"schema": {"type": "string"}} for type_ in media_types}
     return {"response_model": None, "responses": {200: {"content": content}}}
 
 

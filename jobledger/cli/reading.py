@@ -81,12 +81,12 @@ async def opened(settings: "Settings", url: str | None) -> "AsyncIterator[Readab
         from jobledger.wiring.cluster import log_of
         from jobledger.wiring.ledger import reading_kafka
 
-        found = log_of(url, settings)
-        if not isinstance(found, Path):
-            async with reading_kafka(found) as merged:
+        event_log = log_of(url, settings)
+        if not isinstance(event_log, Path):
+            async with reading_kafka(event_log) as merged:
                 yield merged
             return
-        where = found
+        where = event_log
     log = await SqliteLog.open(where, read_only=True)
     try:
         yield log

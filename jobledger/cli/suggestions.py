@@ -39,8 +39,8 @@ def _carried(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield name, value if equals else "".join(arguments[number + 1 : number + 2])
 
 
-def _completed(found: re.Match[str]) -> str:
-    verb, rest = found["verb"], found["rest"]
+def _completed(command: re.Match[str]) -> str:
+    verb, rest = command["verb"], command["rest"]
     said = rest.split()
     has = _options(verb, said)
     more = [
@@ -62,4 +62,4 @@ def _options(verb: str, said: Sequence[str]) -> set[str]:
     command: Any = typer.main.get_command(build(verb))
     for word in (verb, *said):
         command = getattr(command, "commands", {word: command}).get(word)
-    return {option for each in command.params for option in each.opts} if command else set()
+    return {option for param in command.params for option in param.opts} if command else set()

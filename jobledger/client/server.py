@@ -103,8 +103,8 @@ class Client:
 
     def events(self, namespace: str, name: str, *, kind: str = "", uid: str = "") -> list[dict[str, Any]]:
         """The Kubernetes Events of a job, oldest first."""
-        found = self._job("GET", namespace, name, "events", params=_given(kind=kind, uid=uid))
-        items: list[dict[str, Any]] = found["items"]
+        listing = self._job("GET", namespace, name, "events", params=_given(kind=kind, uid=uid))
+        items: list[dict[str, Any]] = listing["items"]
         return items
 
     @contextmanager

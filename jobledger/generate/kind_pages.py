@@ -76,7 +76,7 @@ def _field(path: str, shape: FieldShape, model: type[SpecPart]) -> list[str]:
 def _type(shape: FieldShape) -> str:
     """A field's type as a user would say it, with its bounds."""
     schema = TypeAdapter(shape.info.rebuild_annotation()).json_schema(by_alias=True)
-    schema = next((each for each in schema.get("anyOf", ()) if each.get("type") != "null"), schema)
+    schema = next((choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"), schema)
     if shape.opaque:
         return shape.opaque
     if shape.read is not None:
@@ -118,7 +118,7 @@ def _mutable(path: str, model: type[SpecPart]) -> str:
 def _environment(manual: Manual) -> list[str]:
     if not manual.env:
         return []
-    rows = [[f"`{each.name}`", *each.values, each.says] for each in manual.env]
+    rows = [[f"`{variable.name}`", *variable.values, variable.says] for variable in manual.env]
     head = ["variable", *manual.modes, "meaning"]
     return ["## Environment", "", manual.env_says, "", *table(head, rows), ""]
 

@@ -70,7 +70,7 @@ def scaled(job: Manifest, replicas: int) -> MergePatch:
     if path[1] != "elastic":
         # a type may be written in any case, and a patch has to say it as the object does
         key = (
-            next((each for each in place if each.lower() == path[2].lower()), "")
+            next((spelling for spelling in place if spelling.lower() == path[2].lower()), "")
             if isinstance(place, dict)
             else ""
         )
@@ -110,5 +110,7 @@ def _scale_path(job: Manifest) -> tuple[str, ...]:
     from statemachine.kinds import kind_of
 
     crd = kind_of(job["apiVersion"], job["kind"]).crd()
-    found = crd["spec"]["versions"][0].get("subresources", {}).get("scale", {}).get("specReplicasPath", "")
-    return tuple(step for step in found.split(".") if step)
+    scale_path = (
+        crd["spec"]["versions"][0].get("subresources", {}).get("scale", {}).get("specReplicasPath", "")
+    )
+    return tuple(step for step in scale_path.split(".") if step)

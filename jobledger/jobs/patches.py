@@ -86,7 +86,7 @@ def _ignored(job: Manifest, merge: Mapping[str, Any]) -> Iterator[Problem]:
     if "spec" not in merge:
         return
     kind, spec = kind_of(job["apiVersion"], job["kind"]), job.get("spec") or {}
-    found = kind.admit(job["metadata"]["name"], merged(spec, merge["spec"]), spec)
-    for notice in found.notices:
+    admission = kind.admit(job["metadata"]["name"], merged(spec, merge["spec"]), spec)
+    for notice in admission.notices:
         if notice.reason == SCALE_IGNORED:
             yield Problem("G21", "", notice.message)

@@ -42,8 +42,8 @@ def in_quarantine(job: Manifest, why: str) -> Manifest:
         "message": undecided(job["metadata"]["name"], why),
     }
     said = job.get("status") or {}
-    told = {"phase": "Unknown", "conditions": [*(said.get("conditions") or ()), condition]}
-    return {**job, "status": {**said, **told}}
+    replaced = {"phase": "Unknown", "conditions": [*(said.get("conditions") or ()), condition]}
+    return {**job, "status": {**said, **replaced}}
 
 
 def manifest_of(state: "JobState") -> Manifest:

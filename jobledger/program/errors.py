@@ -22,8 +22,8 @@ from statemachine.errors import JobledgerError
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known name that `name` was probably meant to be; empty if none is like it."""
-    found = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return found[0] if found else ""
+    matches = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return matches[0] if matches else ""
 
 
 class UnknownJob(JobledgerError):

@@ -19,9 +19,9 @@ def intruder(installed: Mapping[str, Iterable[str]] | None = None) -> str:
 
     `installed` maps top-level packages to the names of distributions, as `packages_distributions` does.
     """
-    found = _installed() if installed is None else installed
+    owners = _installed() if installed is None else installed
     for package in PACKAGES:
-        for other in sorted(set(found.get(package, ()))):
+        for other in sorted(set(owners.get(package, ()))):
             if other.lower() != OURS:
                 return (
                     f'the installed distribution "{other}" also brings the package "{package}", which is part '

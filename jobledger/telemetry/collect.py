@@ -88,7 +88,7 @@ class Collector:
             if not state.deleted:
                 jobs[state.kind, state.phase.value] += 1
             replicas.update(
-                (state.kind, each.phase.value) for each in state.replicas.values() if each.has_pod
+                (state.kind, replica.phase.value) for replica in state.replicas.values() if replica.has_pod
             )
         yield c.ALL_JOBS, jobs.items()
         yield c.REPLICAS, replicas.items()

@@ -23,9 +23,9 @@ class Spread:
 
     def cumulative(self) -> list[tuple[str, float]]:
         """How many values are at most each bound, as Prometheus wants it; the last bound is `+Inf`."""
-        names = [*(str(float(each)) for each in self._bounds), "+Inf"]
-        found, total = [], 0
+        names = [*(str(float(bound)) for bound in self._bounds), "+Inf"]
+        buckets, total = [], 0
         for name, count in zip(names, self._counts, strict=True):
             total += count
-            found.append((name, float(total)))
-        return found
+            buckets.append((name, float(total)))
+        return buckets

@@ -69,9 +69,9 @@ class Instruments:
             self.decided[entry.cause.type, ENTRY] += 1
             self.latency.add((self._now() - entry.seen_at).total_seconds())
 
-    def silent(self, seen: Observation) -> None:
+    def silent(self, observation: Observation) -> None:
         """An observation changed nothing."""
-        self.decided[seen.type, NOTHING] += 1
+        self.decided[observation.type, NOTHING] += 1
 
     def visit(self, name: str, visit: Visit) -> Visit:
         """`visit`, measured, for the work queue of this name."""
@@ -86,9 +86,9 @@ class Instruments:
         """`sink` as sources of observations get it."""
         return sink
 
-    def trace(self, seen: Observation) -> str:
+    def trace(self, observation: Observation) -> str:
         """The W3C trace context (`traceparent`) of `seen`, to go with it to another process; empty without one."""
-        del seen
+        del observation
         return ""
 
     async def close(self) -> None:

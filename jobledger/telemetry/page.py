@@ -81,7 +81,7 @@ class MetricsPage:
 
     async def _count(self, *logs: EventLog) -> None:
         try:
-            self._collector.dead_letters = sum([await each.dead_letter_count() for each in logs])
+            self._collector.dead_letters = sum([await log.dead_letter_count() for log in logs])
             await self._tally.advance(*logs)
         except LogError as error:
             fields = {"action": "metrics", "error": str(error)}

@@ -99,8 +99,8 @@ class Tally:
         self.whole = False
         self.entries = 0
         self.skipped = 0
-        self.counts: Mapping[MetricFamily, Counter[Labels]] = {each: Counter() for each in _COUNTERS}
-        self.spreads: Mapping[MetricFamily, dict[Labels, Spread]] = {each: {} for each in _SPREADS}
+        self.counts: Mapping[MetricFamily, Counter[Labels]] = {family: Counter() for family in _COUNTERS}
+        self.spreads: Mapping[MetricFamily, dict[Labels, Spread]] = {family: {} for family in _SPREADS}
         self._jobs: dict[JobUid, _Job] = {}
         self._closed: set[int] = set()
         """Hashes of the closed jobs, a third of what their uids would take: nothing more is counted of them."""

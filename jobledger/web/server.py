@@ -53,19 +53,19 @@ def unix_socket(path: Path) -> socket.socket:
     Raises:
         StoreUnusable: there can be none.
     """
-    found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:
         if path.parent.name == f"jobledger-{os.getuid()}":
             _private_folder(path.parent)
         path.unlink(missing_ok=True)
-        found.bind(str(path))
+        listening.bind(str(path))
     except OSError as error:
-        found.close()
+        listening.close()
         raise StoreUnusable(f"the socket {path} cannot be made ({error.strerror}); see --store") from error
     finally:
         os.umask(mask)
-    return found
+    return listening
 
 
 def _private_folder(path: Path) -> None:
@@ -82,18 +82,18 @@ def _private_folder(path: Path) -> None:
 def tcp_socket(host: str, port: int) -> socket.socket:
     """A listening address of this machine; `::` is both of its families. Raises ConfigError when it is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         if host == "::":
-            found.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        found.bind((host, port))
-        found.listen()  # who has been told the address may come
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listening.bind((host, port))
+        listening.listen()  # who has been told the address may come
     except OSError as error:
-        found.close()
+        listening.close()
         reason = error.strerror
         raise ConfigError(f"cannot listen on {host}:{port} ({reason}); choose another port") from error
-    return found
+    return listening
 
 
 class _Server(uvicorn.Server):

@@ -93,10 +93,10 @@ class Closing:
 
 
 async def _dropped(*waiting: asyncio.Future[Any] | None) -> None:
-    for each in waiting:
-        if each is not None:
-            each.cancel()
-    await asyncio.gather(*(each for each in waiting if each is not None), return_exceptions=True)
+    for future in waiting:
+        if future is not None:
+            future.cancel()
+    await asyncio.gather(*(future for future in waiting if future is not None), return_exceptions=True)
 
 
 class _Breakable(StreamingResponse):

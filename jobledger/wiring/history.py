@@ -28,7 +28,7 @@ def history_of(settings: "Settings") -> Where | None:
     """Where the settings want the history; None if they do not say: beside a log in a file. Raises ConfigError."""
     where = where_of(settings.history.get_secret_value(), settings.history_password_file)
     if isinstance(where, PostgresAddress) and not all(
-        find_spec(each) for each in ("asyncpg", "alembic", "greenlet")
+        find_spec(package) for package in ("asyncpg", "alembic", "greenlet")
     ):
         raise ConfigError(
             "the PostgreSQL client is not installed; install `jobledger[postgresql]` for a history in PostgreSQL"

@@ -41,8 +41,8 @@ async def rebuild(log: Path | Kafka, where: Where, say: Callable[[str], None]) -
 
 async def _advance(streams: Sequence[Sequence[Stream]]) -> None:
     """One partition after the other: that they are many makes none of it quicker here."""
-    for each in streams:
-        for stream in each:
+    for followed in streams:
+        for stream in followed:
             await stream.advance()
 
 

@@ -27,7 +27,7 @@ ALL: Final[Roles] = frozenset(Role)
 
 def roles_of(text: str) -> Roles:
     """The roles in `bridge,engine`; all of them for an empty text. Raises ConfigError."""
-    names = [each.strip() for each in text.split(",") if each.strip()]
+    names = [part.strip() for part in text.split(",") if part.strip()]
     for name in names:
         if name not in list(Role):
             near = nearest(name, list(Role))

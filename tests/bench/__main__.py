@@ -73,9 +73,9 @@ def main() -> int:
             results += BENCHMARKS[name]()
     console.print(table(results), where, sep="\n")
     if wanted.json:
-        data = {"machine": where, "results": [each.data() for each in results]}
+        data = {"machine": where, "results": [result.data() for result in results]}
         wanted.json.write_text(json.dumps(data, indent=2) + "\n")
-    return int(wanted.strict and not all(each.met for each in results))
+    return int(wanted.strict and not all(result.met for result in results))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ Work = Callable[[], int]
 def fold_stored() -> Iterator[Result]:
     """Bytes of entries → states, every hash checked: what a start without snapshots does."""
     drafts = [moment.draft for number in range(_JOBS) for moment in history(number)]
-    size = sum(len(each.body) for each in drafts) / len(drafts)
+    size = sum(len(draft.body) for draft in drafts) / len(drafts)
     yield Result(
         "fold stored entries", "entries/s", rates(folding(drafts)), 100_000, note=f"{size:.0f} bytes an entry"
     )

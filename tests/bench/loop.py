@@ -70,5 +70,5 @@ class _Finals:
 
 def _all_say_succeeded(cluster: MemoryCluster, count: int) -> bool:
     jobs = list(cluster.objects.peek_all("PyTorchTrainingJob"))
-    phases = [each.get("status", {}).get("phase") for each in jobs]
+    phases = [job.get("status", {}).get("phase") for job in jobs]
     return phases.count("Succeeded") == count

@@ -101,8 +101,8 @@ def table(results: Sequence[Result]) -> Table:
     for heading in ("what", "median", "spread (runs)", "unit", "goal", "met", "note"):
         right = "right" if heading in ("median", "goal") else "left"
         made.add_column(heading, justify=right, no_wrap=heading != "note")  # type: ignore[arg-type]
-    for each in results:
-        made.add_row(*each.row())
+    for result in results:
+        made.add_row(*result.row())
     return made
 
 

@@ -147,8 +147,8 @@ def _serve(control: socket.socket, path: Sequence[str]) -> None:
                     finally:  # never into the frames above: what they would close are the program's descriptors
                         sys.excepthook(*sys.exc_info())
                         os._exit(1)
-                for each in streams:
-                    os.close(each)
+                for stream in streams:
+                    os.close(stream)
                 end = os.pidfd_open(pid)
                 running[end] = pid
                 selector.register(end, EVENT_READ, line)

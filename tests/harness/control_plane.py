@@ -130,7 +130,7 @@ class ControlPlane(Server, Cluster):
     def _watch_over(self) -> subprocess.Popen[bytes]:
         """A process that purges everything once our end of its standard input is closed, however we end."""
         command = [str(KUBE), "guard", "--purge", "--dir", str(self.home)]
-        nowhere = subprocess.DEVNULL  # whoever reads our output must not wait for it
+        nowhere = subprocess.DEVNULL  # a reader of our output must not wait for it
         return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True
         )

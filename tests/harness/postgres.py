@@ -109,7 +109,7 @@ class Postgres(Server):
         return name
 
     def drop(self, name: str) -> None:
-        """The database is gone, whoever still uses it."""
+        """The database is gone, also where a client still uses it."""
         self.sql(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
     def sql(self, statement: str, database: str = "postgres", password: str = PASSWORD) -> str:

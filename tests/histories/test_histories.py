@@ -49,8 +49,8 @@ def test_every_life_has_been_recorded() -> None:
 
 def test_every_event_and_every_observation_is_in_a_history() -> None:
     entries = [decode(body) for path in RECORDED for body in lines(path)]
-    assert {*get_args(Event)} <= {type(event) for each in entries for event in each.events}
-    assert {*get_args(Observation)} <= {type(each.cause) for each in entries}
+    assert {*get_args(Event)} <= {type(event) for entry in entries for event in entry.events}
+    assert {*get_args(Observation)} <= {type(entry.cause) for entry in entries}
 
 
 def test_lives_that_are_named_are_recorded_and_no_other(
@@ -58,7 +58,7 @@ def test_lives_that_are_named_are_recorded_and_no_other(
 ) -> None:
     monkeypatch.setattr(record, "HERE", tmp_path)
     record.main(["9.9.9", "deadline"])
-    names = {each.name for each in (tmp_path / "9.9.9").iterdir()}
+    names = {path.name for path in (tmp_path / "9.9.9").iterdir()}
     assert names == {"deadline.jsonl", "deadline.expected.json"}
 
 
@@ -82,4 +82,4 @@ def test_what_cannot_be_recorded_is_said_and_nothing_is_written(
         record.main(arguments)
     assert says in capsys.readouterr().err
     assert not list(tmp_path.glob("*/*"))
-    assert [each.name for each in tmp_path.iterdir()] == ["9.9.9"]
+    assert [path.name for path in tmp_path.iterdir()] == ["9.9.9"]

@@ -15,7 +15,7 @@ async def main(log: str, history: str) -> None:
     found = Kafka.of(log, KafkaSettings(feed="aiokafka")) if log.startswith("kafka:") else Path(log)
     async with reading(found) as partitions, opened(where) as database:
         streams = [stream for each in streams_of(database, partitions.logs) for stream in each]
-        print("working", flush=True)  # noqa: T201 - whoever kills it waits for this
+        print("working", flush=True)  # noqa: T201 - the test that kills it waits for this
         while True:
             await asyncio.gather(*(each.advance() for each in streams))
             await asyncio.sleep(0.01)

@@ -130,10 +130,10 @@ def test_one_failed_job_of_two_is_a_failure(place: Place) -> None:
 def test_what_to_look_at_next_really_works(place: Place) -> None:
     done = place.run("run", place.write("job.yaml", script("fine", "print('hello')")))
     commands = re.findall(r"jobledger ((?:history|why|logs) .*)", done.stdout)
-    assert [each.split()[0] for each in commands] == ["history", "why", "logs"]
-    for each in commands:
+    assert [command.split()[0] for command in commands] == ["history", "why", "logs"]
+    for command in commands:
         again = subprocess.run(
-            [sys.executable, "-m", "jobledger", *shlex.split(each)],
+            [sys.executable, "-m", "jobledger", *shlex.split(command)],
             env=place.env,
             capture_output=True,
             text=True,
@@ -166,7 +166,7 @@ def test_the_same_file_can_be_run_again_and_the_first_history_stays(place: Place
     assert "replaces the one that has succeeded" in place.ok("run", name)
     with place.server():
         uids = {
-            each["metadata"]["uid"] for each in json.loads(place.ok("get", "--all", "-o", "json"))["items"]
+            load["metadata"]["uid"] for load in json.loads(place.ok("get", "--all", "-o", "json"))["items"]
         }
     assert len(uids) == 2
 
@@ -379,5 +379,7 @@ def test_the_demo_loses_a_worker_and_still_succeeds() -> None:
     assert re.search(r"digits succeeded after \S+: 3 replicas, 1 restart\.", done.stdout)
     commands = re.findall(r"^  (\S*jobledger (?:logs|replay) .*)$", done.stdout, re.MULTILINE)
     assert len(commands) == 2
-    for each in commands:
-        assert subprocess.run(shlex.split(each), cwd=ROOT, capture_output=True, check=False).returncode == 0
+    for command in commands:
+        assert (
+            subprocess.run(shlex.split(command), cwd=ROOT, capture_output=True, check=False).returncode == 0
+        )

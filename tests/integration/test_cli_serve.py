@@ -170,8 +170,8 @@ def test_listings_are_json_and_yaml_for_programs(place: Place) -> None:
         place.ok("submit", name)
         as_json = json.loads(place.ok("get", "-o", "json"))
         as_yaml = yaml.safe_load(place.ok("get", "-o", "yaml"))
-        assert [each["metadata"]["name"] for each in as_json["items"]] == ["a", "b"]
-        assert [each["metadata"]["name"] for each in as_yaml["items"]] == ["a", "b"]
+        assert [manifest["metadata"]["name"] for manifest in as_json["items"]] == ["a", "b"]
+        assert [manifest["metadata"]["name"] for manifest in as_yaml["items"]] == ["a", "b"]
         assert json.loads(place.ok("get", "a", "-o", "json"))["kind"] == "PyTorchTrainingJob"
         assert "events" in json.loads(place.ok("describe", "a", "-o", "json"))
 

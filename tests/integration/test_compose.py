@@ -83,7 +83,7 @@ class Service:
 
     def _here(self, words: list[str]) -> list[str]:
         for there, here in self._replaced.items():
-            words = [each.replace(there, here) for each in words]
+            words = [word.replace(there, here) for word in words]
         return words
 
 

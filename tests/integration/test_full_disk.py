@@ -65,7 +65,7 @@ def _goes_on(place: Crowded) -> None:
 
 
 def _said(place: Crowded, said: str) -> None:
-    lines = [each for each in said.splitlines() if each.startswith("jobledger: ")]
+    lines = [line for line in said.splitlines() if line.startswith("jobledger: ")]
     assert len(lines) == 1, said
     assert re.search(rf"no space is left for store {place.store}: .* long .*free some", lines[0])
     assert "Traceback" not in said

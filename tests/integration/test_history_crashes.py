@@ -130,7 +130,7 @@ class Pace:
 async def write(partitions: Partitions, lives: list[list[EntryDraft]], choices: Random, pace: Pace) -> None:
     """All lives, a few entries at a time, with snapshots in between as an engine takes them."""
     readers = [Reader() for _ in partitions.logs]
-    while lives := [each for each in lives if each]:
+    while lives := [life for life in lives if life]:
         some = choices.choice(lives)
         number = partitions.number_of(some[0].job)
         log, reader = partitions.logs[number], readers[number]
@@ -169,4 +169,4 @@ async def contents(log: Path | Kafka, where: Where) -> Contents:
             await each[0].advance()
         view = History(database)
         jobs = await view.list_jobs(limit=10_000)
-        return jobs, [entry for each in jobs for entry in await view.entries(each.uid)]
+        return jobs, [entry for job in jobs for entry in await view.entries(job.uid)]

@@ -60,7 +60,7 @@ async def test_the_revisions_are_those_that_the_program_knows() -> None:
     config = Config()
     config.set_main_option("script_location", "projectors/history/migrations")
     found = ScriptDirectory.from_config(config)
-    assert tuple(each.revision for each in reversed(list(found.walk_revisions()))) == SCHEMAS
+    assert tuple(revision.revision for revision in reversed(list(found.walk_revisions()))) == SCHEMAS
 
 
 async def test_a_newer_schema_is_refused_and_left_alone(postgres_database: str) -> None:
@@ -98,7 +98,7 @@ async def test_the_statements_of_the_documentation_make_a_front_that_only_reads(
             await HistoryProjector(log, database).advance()
         async with database_at(postgres.url(name, front, "another"), read_only=True) as reading:
             await reading.prepare()
-            assert [each.seq for each in await entries(reading)] == [1, 2, 3]
+            assert [entry.seq for entry in await entries(reading)] == [1, 2, 3]
         async with database_at(postgres.url(name, front, "another")) as writing:
             for statement in ("DELETE FROM history_entries", "CREATE TABLE mine (n int)"):
                 with pytest.raises((ConfigError, StoreUnusable, ViewUnavailable), match="permission denied"):
@@ -123,7 +123,7 @@ async def test_tables_that_are_dropped_under_a_projector_are_made_and_filled_aga
         with pytest.raises(ViewUnavailable, match="does not exist"):
             await projector.advance()
         await projector.advance()
-        assert [each.seq for each in await entries(database)] == [1, 2, 3, 4]
+        assert [entry.seq for entry in await entries(database)] == [1, 2, 3, 4]
 
 
 async def test_two_ledgers_live_in_schemas_of_one_database(
@@ -221,7 +221,7 @@ async def test_a_server_that_is_away_at_the_start_and_later_is_waited_for_with_o
             await asyncio.to_thread(own.start)
             await becomes(lambda: not controller.waits)
             assert warnings(caplog) == 2
-            assert [each.seq for each in await entries(database)] == [1, 2, 3]
+            assert [entry.seq for entry in await entries(database)] == [1, 2, 3]
             assert PASSWORD not in caplog.text
         await asyncio.to_thread(own.kill)
         await log.append(history(4)[3:])
@@ -279,7 +279,7 @@ async def becomes(true: Callable[[], bool]) -> None:
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> int:
-    return sum("a view cannot be brought up to date now" in each.message for each in caplog.records)
+    return sum("a view cannot be brought up to date now" in record.message for record in caplog.records)
 
 
 def write(path: Path) -> None:

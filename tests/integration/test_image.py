@@ -73,13 +73,13 @@ def test_it_starts_and_has_nothing_left_to_compile(
 
 
 def test_it_holds_no_installer_no_compiler_and_no_test_of_ours(packages: Path) -> None:
-    there = {each.name for each in packages.iterdir()}
+    there = {path.name for path in packages.iterdir()}
     assert {"jobledger", "projectors", "k8s_bridge", "statemachine", "kubernetes", "opentelemetry"} <= there
     assert not {"pip", "setuptools", "wheel", "tests", "deploy", "pytest"} & there
 
 
 def test_every_file_has_the_time_that_was_asked_for(built: tuple[Path, str]) -> None:
-    others = [each for each in built[0].rglob("*") if each.lstat().st_mtime != WHEN]
+    others = [path for path in built[0].rglob("*") if path.lstat().st_mtime != WHEN]
     assert others == []
 
 

@@ -109,7 +109,7 @@ def shims(folder: Path) -> list[Process]:
     """The processes that claimed containers."""
     pods = DataFolder(folder / "data").all()
     names = [each.container("pytorch").shim() for each in pods if each.container("pytorch").claimed]
-    return [each for each in names if each is not None]
+    return [name for name in names if name is not None]
 
 
 async def test_a_pod_that_lives_on_is_adopted_and_its_exit_code_seen(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ async def test_an_end_that_nobody_watched_is_on_record(tmp_path: Path) -> None:
         pid = Process.of(int(await written(tmp_path / "pid")))
     (tmp_path / "go").touch()
     await until(lambda: not pid.is_alive())
-    await until(lambda: not any(each.is_alive() for each in shims(tmp_path)))
+    await until(lambda: not any(shim.is_alive() for shim in shims(tmp_path)))
     async with second_life(tmp_path) as cluster:
         assert code(await phase(cluster, POD, "Failed")) == 7
 
@@ -139,8 +139,8 @@ async def test_a_container_whose_shim_was_killed_too_is_lost_when_it_ends(tmp_pa
     script = "echo $$$$ > pid; until [ -e go ]; do sleep 0.01; done; exit 0"
     with FirstLife(tmp_path, running(script)):
         await written(tmp_path / "pid")
-    for each in shims(tmp_path):
-        os.kill(each.pid, signal.SIGKILL)
+    for shim in shims(tmp_path):
+        os.kill(shim.pid, signal.SIGKILL)
     async with second_life(tmp_path) as cluster:
         await phase(cluster, POD, "Running")
         (tmp_path / "go").touch()
@@ -153,8 +153,8 @@ async def test_a_killed_shim_is_noticed_by_the_jobledger_that_started_it(tmp_pat
     async with second_life(tmp_path) as cluster:
         await cluster.create(running("echo $$$$ > pid; until [ -e go ]; do sleep 0.01; done"))
         await written(tmp_path / "pid")
-        for each in shims(tmp_path):
-            os.kill(each.pid, signal.SIGKILL)
+        for shim in shims(tmp_path):
+            os.kill(shim.pid, signal.SIGKILL)
         (tmp_path / "go").touch()
         found = await phase(cluster, POD, "Failed")
     assert found["status"]["reason"] == "ContainerStatusLost"

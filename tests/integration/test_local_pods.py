@@ -58,7 +58,7 @@ def running(script: str, *, owner: Manifest | None = None, name: str = POD.name,
 
 async def output(cluster: LocalCluster, container: str = "", name: str = POD.name) -> str:
     async with asyncio.timeout(90):
-        pieces = [each async for each in cluster.logs("demo", name, container=container, follow=True)]
+        pieces = [log async for log in cluster.logs("demo", name, container=container, follow=True)]
     return b"".join(pieces).decode()
 
 
@@ -96,7 +96,7 @@ async def test_one_failed_container_fails_the_pod(cluster: LocalCluster) -> None
     pair = [{**shell("exit 0"), "name": "a"}, {**shell("exit 2"), "name": "b"}]
     found = await ended(cluster, running("", containers=pair))
     assert found["status"]["phase"] == "Failed"
-    codes = [each["state"]["terminated"]["exitCode"] for each in found["status"]["containerStatuses"]]
+    codes = [status["state"]["terminated"]["exitCode"] for status in found["status"]["containerStatuses"]]
     assert codes == [0, 2]
 
 
@@ -304,11 +304,11 @@ async def test_no_zombies_are_left(cluster: LocalCluster) -> None:
 
 def _zombies() -> set[str]:
     found = set()
-    for each in Path("/proc").glob("[0-9]*/stat"):
+    for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            state, parent = each.read_text().rpartition(")")[2].split()[:2]
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
             if state == "Z" and int(parent) == os.getpid():
-                found.add(each.parent.name)
+                found.add(path.parent.name)
     return found
 
 
@@ -318,7 +318,7 @@ async def test_a_log_is_streamed_while_it_is_written(cluster: LocalCluster, tmp_
     async with asyncio.timeout(90):
         assert await anext(pieces) == b"one\n"
         (tmp_path / "go").touch()
-        assert [each async for each in pieces] == [b"two\n"]
+        assert [piece async for piece in pieces] == [b"two\n"]
 
 
 async def test_each_container_has_its_log(cluster: LocalCluster) -> None:

@@ -70,7 +70,7 @@ async def restarted(cluster: LocalCluster, times: int) -> dict[str, Any]:
 
 async def written(cluster: LocalCluster, **which: Any) -> str:
     async with asyncio.timeout(90):
-        return b"".join([each async for each in cluster.logs("demo", POD.name, **which)]).decode()
+        return b"".join([log async for log in cluster.logs("demo", POD.name, **which)]).decode()
 
 
 async def test_a_failed_container_is_started_again_until_it_ends_well(cluster: LocalCluster) -> None:

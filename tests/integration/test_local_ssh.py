@@ -76,7 +76,7 @@ async def a_job(cluster: LocalCluster, keys: dict[str, str]) -> Manifest:
     owner = await cluster.create(job("ring"))
     data = {name: base64.b64encode(text.encode()).decode() for name, text in keys.items()}
     await cluster.create(part(owner, "Secret", "ring-ssh", type="Opaque", data=data))
-    lines = "".join(f"{each} slots=1\n" for each in WORKERS)
+    lines = "".join(f"{worker} slots=1\n" for worker in WORKERS)
     await cluster.create(part(owner, "ConfigMap", "ring-hostfile", data={"hostfile": lines}))
     for name in WORKERS:
         ports = [{"name": "ssh", "port": 22}, {"name": "master", "port": 29500}]
@@ -107,7 +107,7 @@ def with_keys(owner: Manifest, name: str, *command: str, **container: Any) -> Ma
 
 async def said(cluster: LocalCluster, name: str) -> str:
     async with asyncio.timeout(90):
-        return b"".join([each async for each in cluster.logs("demo", name, follow=True)]).decode()
+        return b"".join([log async for log in cluster.logs("demo", name, follow=True)]).decode()
 
 
 REACH = """\
@@ -157,7 +157,7 @@ async def test_a_worker_that_starts_its_server_in_the_background_reaches_itself_
     assert (await said(cluster, WORKERS[0])).splitlines()[-2:] == ["A=1", "done"]
     await phase(cluster, Ref("v1", "Pod", "demo", WORKERS[0]), "Succeeded")
     services = await cluster.list("v1", "Service", "demo")
-    [port] = [ports_of(each)[22] for each in services if each["metadata"]["name"] == WORKERS[0]]
+    [port] = [ports_of(service)[22] for service in services if service["metadata"]["name"] == WORKERS[0]]
     await until(lambda: not _listens(port))
     marker = f"JOBLEDGER_CONTAINER_ID={created['metadata']['uid']}/worker".encode()
     await until(lambda: not shim.strays(marker))
@@ -179,8 +179,8 @@ async def test_wrappers_that_are_written_again_start_the_programs_of_this_machin
     async with LocalCluster(store, tmp_path / "data", workdir=tmp_path) as second:
         try:
             await until_renewed(second, tmp_path)
-            wrappers = {each: each.read_text() for each in tmp_path.glob("data/**/bin/ssh*")}
-            assert sorted(each.name for each in wrappers) == ["ssh", "sshd"]
+            wrappers = {path: path.read_text() for path in tmp_path.glob("data/**/bin/ssh*")}
+            assert sorted(wrapper.name for wrapper in wrappers) == ["ssh", "sshd"]
             assert [each for each, text in wrappers.items() if f'"{each}"' in text] == []
             (tmp_path / "go").touch()
             found = (await said(second, WORKERS[0])).splitlines()
@@ -222,7 +222,8 @@ async def test_ssh_is_for_who_has_the_keys_only(
     await cluster.create(with_keys(owner, "ring-launcher", "/bin/sh", "-c", REACH))
     await phase(cluster, Ref("v1", "Pod", "demo", "ring-launcher"), "Succeeded")
     services = {
-        each["metadata"]["name"]: ports_of(each) for each in await cluster.list("v1", "Service", "demo")
+        manifest["metadata"]["name"]: ports_of(manifest)
+        for manifest in await cluster.list("v1", "Service", "demo")
     }
     options = ["-F", "none", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
     tried = ["ssh", *options, "-o", "BatchMode=yes", "-p", str(services[WORKERS[0]][22]), "127.0.0.1", "true"]
@@ -243,7 +244,8 @@ async def test_the_port_of_the_master_is_one_of_this_machine(
     await cluster.create(with_keys(owner, WORKERS[0], sys.executable, "-c", _TRAIN, *line))
     address, port = [each.partition("=")[2] for each in (await said(cluster, WORKERS[0])).split()]
     services = {
-        each["metadata"]["name"]: ports_of(each) for each in await cluster.list("v1", "Service", "demo")
+        manifest["metadata"]["name"]: ports_of(manifest)
+        for manifest in await cluster.list("v1", "Service", "demo")
     }
     assert int(port) == services[WORKERS[0]][29500]
     assert address.startswith("127.")
@@ -313,9 +315,9 @@ def test_a_deepspeed_job_trains_on_one_machine(place: Place) -> None:
 def _servers(folder: Path) -> list[str]:
     """The command lines of the SSH servers whose config is in `folder`."""
     found = []
-    for each in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            found.append(each.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
+            found.append(path.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
     return [each for each in found if "sshd" in each and str(folder) in each]
 
 

@@ -36,7 +36,7 @@ async def cluster(store: SqliteStore, tmp_path: Path) -> AsyncIterator[LocalClus
 
 
 def mounting(volume: dict[str, Any], *mounts: dict[str, Any], script: str = "sleep 1000") -> Manifest:
-    listed = [{"name": "v", "mountPath": "/etc/v", **each} for each in mounts or ({},)]
+    listed = [{"name": "v", "mountPath": "/etc/v", **mount} for mount in mounts or ({},)]
     main = {"name": "pytorch", "image": "none", "command": ["sh", "-c", script], "volumeMounts": listed}
     return pod(spec={"containers": [main], "volumes": [{"name": "v", **volume}]})
 
@@ -60,7 +60,7 @@ async def test_files_follow_their_object(cluster: LocalCluster, tmp_path: Path, 
     folder = await started(cluster, mounting(source), tmp_path / "data") / "v"
     assert (folder / "a").read_text() == "old"
     await cluster.patch(ref, {"data": {"a": value("new"), "b": None, "c": value("more")}})
-    assert {each.name: each.read_text() for each in folder.iterdir()} == {"a": "new", "c": "more"}
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {"a": "new", "c": "more"}
 
 
 async def test_a_file_mounted_with_sub_path_stays_as_it_was_at_the_start(
@@ -74,7 +74,7 @@ async def test_a_file_mounted_with_sub_path_stays_as_it_was_at_the_start(
     await cluster.patch(ref, {"data": {"hostfile": "two\n"}})
     (tmp_path / "go").touch()
     await phase(cluster, POD, "Succeeded")
-    assert b"".join([each async for each in cluster.logs("demo", POD.name)]) == b"one\ntwo\n"
+    assert b"".join([log async for log in cluster.logs("demo", POD.name)]) == b"one\ntwo\n"
 
 
 async def test_a_change_while_nobody_looked_reaches_the_files(store: SqliteStore, tmp_path: Path) -> None:

@@ -32,9 +32,9 @@ def scraped(place: Place) -> dict[tuple[str, frozenset[tuple[str, str]]], float]
         answer = client.get("/metrics")
     assert answer.status_code == 200, answer.text
     return {
-        (each.name, frozenset(each.labels.items())): each.value
+        (sample.name, frozenset(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(answer.text)
-        for each in family.samples
+        for sample in family.samples
     }
 
 

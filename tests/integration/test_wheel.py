@@ -71,7 +71,7 @@ def test_the_wheel_holds_everything_that_the_console_shows(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     folder = ROOT / "jobledger" / "console"
     needed = [
-        each for part in ("static", "templates") for each in (folder / part).rglob("*") if each.is_file()
+        path for part in ("static", "templates") for path in (folder / part).rglob("*") if path.is_file()
     ]
     assert len(needed) > 10
     assert {str(each.relative_to(ROOT)) for each in needed} <= names

@@ -121,15 +121,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "kafka-last-number-appended-again",
         _LOG,
-        "if each.seq <= last or (each.job, each.seq) in keys:",
-        "if each.seq < last or (each.job, each.seq) in keys:",
+        "if draft.seq <= last or (draft.job, draft.seq) in keys:",
+        "if draft.seq < last or (draft.job, draft.seq) in keys:",
         _ON_WRITER,
     ),
     Mutant(
         "kafka-two-drafts-of-a-number",
         _LOG,
-        "if each.seq <= last or (each.job, each.seq) in keys:",
-        "if each.seq <= last:",
+        "if draft.seq <= last or (draft.job, draft.seq) in keys:",
+        "if draft.seq <= last:",
         _ON_WRITER,
     ),
     Mutant(

@@ -55,7 +55,7 @@ async def show_log(cluster: ApiServerCluster, namespace: str, pod: str, file: Pa
     """The pod's container wrote that much: KWOK is told to show `file`, which has lines in CRI's format."""
     *whole, rest = wrote.split(b"\n")
     pieces = [b"F " + line for line in whole] + ([b"P " + rest] if rest else [])
-    lines = [b"2026-01-01T00:00:00.000000000Z stdout %b\n" % each for each in pieces]
+    lines = [b"2026-01-01T00:00:00.000000000Z stdout %b\n" % piece for piece in pieces]
     await asyncio.to_thread(file.write_bytes, b"".join(lines))
     manifest = {
         "apiVersion": _LOGS,
@@ -76,11 +76,11 @@ async def _is_empty(admin: Api, path: str) -> bool:
     """True if nothing is left of a collection; else it was told to go, and nothing holds it."""
     ours = {"fieldSelector": "metadata.name!=kube-root-ca.crt"}  # every namespace has that one, always
     left = (await admin.call("GET", path, query=ours))["items"]
-    for each in left:
-        if each["metadata"].get("finalizers"):
+    for manifest in left:
+        if manifest["metadata"].get("finalizers"):
             with suppress(Missing):
                 free = {"metadata": {"finalizers": None}}
-                await admin.call("PATCH", f"{path}/{each['metadata']['name']}", body=free, content=MERGE)
+                await admin.call("PATCH", f"{path}/{manifest['metadata']['name']}", body=free, content=MERGE)
     if left:
         await admin.call("DELETE", path, query=ours, body={"gracePeriodSeconds": 0})
     return not left

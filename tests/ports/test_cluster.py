@@ -56,11 +56,11 @@ async def opened(adapter: str, folder: Path) -> AsyncIterator[Cluster]:
 
 async def emptied(cluster: Cluster) -> None:
     """No pod, and so no process, is left."""
-    for each in await cluster.list("v1", "Pod"):
-        await cluster.patch(Ref.of(each), {"metadata": {"finalizers": None}})
+    for pod in await cluster.list("v1", "Pod"):
+        await cluster.patch(Ref.of(pod), {"metadata": {"finalizers": None}})
         with suppress(Missing):
-            await cluster.delete(Ref.of(each), grace=0)
-        await gone(cluster, Ref.of(each))
+            await cluster.delete(Ref.of(pod), grace=0)
+        await gone(cluster, Ref.of(pod))
 
 
 @pytest.fixture(scope="module")
@@ -131,11 +131,11 @@ async def test_get_of_nothing_is_missing(cluster: Cluster) -> None:
 async def test_list_is_by_namespace_and_name(cluster: Cluster) -> None:
     for namespace, name in ((B, "a"), (A, "z"), (A, "b")):
         await cluster.create(job(name, namespace=namespace))
-    refs = [Ref.of(each) for each in await cluster.list(JOB_API, "PyTorchTrainingJob")]
+    refs = [Ref.of(manifest) for manifest in await cluster.list(JOB_API, "PyTorchTrainingJob")]
     ours = [(ref.namespace, ref.name) for ref in refs if ref.namespace in (A, B)]
     assert ours == [(A, "b"), (A, "z"), (B, "a")]
     found = await cluster.list(JOB_API, "PyTorchTrainingJob", B)
-    assert [each["metadata"]["name"] for each in found] == ["a"]
+    assert [manifest["metadata"]["name"] for manifest in found] == ["a"]
 
 
 async def test_list_is_of_one_kind_of_one_group(cluster: Cluster) -> None:
@@ -161,7 +161,7 @@ async def test_children_of_a_watched_cluster_are_those_that_were_just_made(clust
     owner = await cluster.create(job())
     created = await cluster.create(pod(owner))
     children = await cluster.children(DEMO, owner["metadata"]["uid"])
-    assert [each["metadata"]["uid"] for each in children] == [created["metadata"]["uid"]]
+    assert [child["metadata"]["uid"] for child in children] == [created["metadata"]["uid"]]
     assert await cluster.children("", owner["metadata"]["uid"]) == children
     assert owner["metadata"]["uid"] in cluster.owners()
 
@@ -289,7 +289,7 @@ async def test_a_pod_runs_on_a_node(cluster: Cluster) -> None:
     running = await phase(cluster, POD, "Running")
     assert running["spec"]["nodeName"]
     assert running["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
-    conditions = {each["type"]: each["status"] for each in running["status"]["conditions"]}
+    conditions = {condition["type"]: condition["status"] for condition in running["status"]["conditions"]}
     assert conditions["Ready"] == "True"
 
 
@@ -365,10 +365,10 @@ async def test_orphans_are_held_pods_whose_job_is_gone(cluster: Cluster) -> None
     await cluster.create(pod(name="d"))
     items = cluster.watch()
     await listed(items)
-    assert [each["metadata"]["name"] for each in await cluster.orphans()] == ["c"]
+    assert [orphan["metadata"]["name"] for orphan in await cluster.orphans()] == ["c"]
     await cluster.delete(JOB)
     await next_change(items, lambda change: change.verb is Verb.DELETED)
-    assert sorted(each["metadata"]["name"] for each in await cluster.orphans()) == ["a", "c"]
+    assert sorted(orphan["metadata"]["name"] for orphan in await cluster.orphans()) == ["a", "c"]
 
 
 async def test_a_look_shows_a_pod_whatever_its_labels_and_children_know_it(cluster: Cluster) -> None:
@@ -382,7 +382,7 @@ async def test_a_look_shows_a_pod_whatever_its_labels_and_children_know_it(clust
     sight = await cluster.look(POD, uid)
     assert sight.object == await cluster.get(POD)
     found = await cluster.children(DEMO, owner["metadata"]["uid"], (uid,))
-    assert [each["metadata"]["uid"] for each in found] == [uid]
+    assert [manifest["metadata"]["uid"] for manifest in found] == [uid]
 
 
 async def test_a_look_shows_neither_another_pod_of_the_name_nor_one_that_is_gone(cluster: Cluster) -> None:

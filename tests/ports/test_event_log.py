@@ -47,8 +47,8 @@ def snapshot(job: JobUid, seq: int = 1) -> Snapshot:
 
 async def test_an_append_gives_a_record_for_each_draft_in_their_order(log: EventLog) -> None:
     wanted = drafts((JOB, 1), (OTHER, 1), (JOB, 2))
-    assert [(each.job, each.seq, each.body) for each in await log.append(wanted)] == [
-        (each.job, each.seq, each.body) for each in wanted
+    assert [(record.job, record.seq, record.body) for record in await log.append(wanted)] == [
+        (record.job, record.seq, record.body) for record in wanted
     ]
 
 
@@ -85,7 +85,7 @@ async def test_of_an_append_with_a_taken_seq_nothing_is_written(log: EventLog) -
     await log.append(drafts((JOB, 1)))
     with pytest.raises(SeqConflict):
         await log.append(drafts((OTHER, 1), (JOB, 1), (JOB, 2)))
-    assert [(each.job, each.seq) for each in await records(log)] == [(JOB, 1)]
+    assert [(record.job, record.seq) for record in await records(log)] == [(JOB, 1)]
 
 
 async def test_what_stood_in_a_refused_append_can_be_appended(log: EventLog) -> None:
@@ -93,7 +93,7 @@ async def test_what_stood_in_a_refused_append_can_be_appended(log: EventLog) -> 
     with pytest.raises(SeqConflict):
         await log.append(drafts((OTHER, 1), (JOB, 1)))
     await log.append(drafts((OTHER, 1), (JOB, 2)))
-    assert [(each.job, each.seq) for each in await records(log)] == [(JOB, 1), (OTHER, 1), (JOB, 2)]
+    assert [(record.job, record.seq) for record in await records(log)] == [(JOB, 1), (OTHER, 1), (JOB, 2)]
 
 
 async def test_one_append_cannot_take_a_seq_twice(log: EventLog) -> None:
@@ -106,7 +106,7 @@ async def test_one_append_cannot_take_a_seq_twice(log: EventLog) -> None:
 async def test_two_jobs_may_have_the_same_seq(log: EventLog) -> None:
     await log.append(drafts((JOB, 1)))
     await log.append(drafts((OTHER, 1)))
-    assert [(each.job, each.seq) for each in await records(log)] == [(JOB, 1), (OTHER, 1)]
+    assert [(record.job, record.seq) for record in await records(log)] == [(JOB, 1), (OTHER, 1)]
 
 
 async def test_after_a_refusal_the_log_goes_on(log: EventLog) -> None:
@@ -114,13 +114,13 @@ async def test_after_a_refusal_the_log_goes_on(log: EventLog) -> None:
     with pytest.raises(SeqConflict):
         await log.append(drafts((JOB, 1)))
     await log.append(drafts((JOB, 2)))
-    assert [each.seq for each in await records(log)] == [1, 2]
+    assert [record.seq for record in await records(log)] == [1, 2]
 
 
 async def test_appends_at_the_same_time_are_all_in_the_log_once(log: EventLog) -> None:
     jobs = [JobUid(f"job-{number}") for number in range(40)]
     await asyncio.gather(*(log.append(drafts((job, 1), (job, 2))) for job in jobs))
-    assert sorted((each.job, each.seq) for each in await records(log)) == sorted(
+    assert sorted((record.job, record.seq) for record in await records(log)) == sorted(
         (job, seq) for job in jobs for seq in (1, 2)
     )
 
@@ -128,7 +128,7 @@ async def test_appends_at_the_same_time_are_all_in_the_log_once(log: EventLog) -
 async def test_the_drafts_of_one_append_stand_side_by_side_whoever_else_appends(log: EventLog) -> None:
     jobs = [JobUid(f"job-{number}") for number in range(20)]
     await asyncio.gather(*(log.append(drafts((job, 1), (job, 2), (job, 3))) for job in jobs))
-    found = [each.job for each in await records(log)]
+    found = [record.job for record in await records(log)]
     assert all(len(set(found[start : start + 3])) == 1 for start in range(0, len(found), 3))
 
 
@@ -137,8 +137,8 @@ async def test_a_conflict_fails_only_the_append_that_has_it(log: EventLog) -> No
     jobs = [JobUid(f"job-{number}") for number in range(10)]
     tries = [log.append(drafts((job, 1))) for job in (*jobs[:5], JOB, *jobs[5:])]
     results = await asyncio.gather(*tries, return_exceptions=True)
-    assert [isinstance(each, SeqConflict) for each in results] == [False] * 5 + [True] + [False] * 5
-    assert [each.job for each in await records(log)] == [JOB, *jobs]
+    assert [isinstance(result, SeqConflict) for result in results] == [False] * 5 + [True] + [False] * 5
+    assert [record.job for record in await records(log)] == [JOB, *jobs]
 
 
 # ---- scan and end ----
@@ -326,7 +326,7 @@ async def test_a_saved_snapshot_takes_the_place_of_the_one_of_its_job(log: Event
     await log.save_snapshots(9, [snapshot(JOB, 5)])
     position, found = await log.snapshots()
     assert position == 9
-    assert {each.job: each.seq for each in found} == {JOB: 5, OTHER: 1}
+    assert {record.job: record.seq for record in found} == {JOB: 5, OTHER: 1}
 
 
 async def test_the_position_moves_without_a_new_snapshot(log: EventLog) -> None:
@@ -340,7 +340,7 @@ async def test_of_closed_jobs_only_the_last_entries_are_needed_to_go_on(log: Eve
     await log.save_snapshots(9, [replace(snapshot(OTHER, 3), closed=True)], 0)
     assert await log.saved() == (9, [snapshot(JOB)], {OTHER: 3}, 0)
     position, found = await log.snapshots()
-    assert (position, {each.job: (each.seq, each.closed) for each in found}) == (
+    assert (position, {record.job: (record.seq, record.closed) for record in found}) == (
         9,
         {JOB: (1, False), OTHER: (3, True)},
     )
@@ -399,7 +399,7 @@ async def test_each_dead_letter_gets_an_id_of_its_own(log: EventLog) -> None:
     when = datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=2)))
     for _ in range(3):
         await log.add_dead_letter(DeadLetter(when, JOB, b"{}", "again"))
-    ids = [each.id for each in await log.dead_letters()]
+    ids = [letter.id for letter in await log.dead_letters()]
     assert ids == sorted(set(ids))
     assert ids[0] > 0
     assert await log.dead_letter_count() == 3
@@ -423,7 +423,7 @@ async def test_a_letter_that_was_retried_says_when_and_stays_what_it_is(log: Eve
 async def test_a_letter_that_was_retried_elsewhere_comes_with_that(log: EventLog) -> None:
     when = datetime(2024, 1, 1, tzinfo=UTC)
     await log.add_dead_letter(DeadLetter(when, JOB, b"{}", "no", retried_at=when + timedelta(hours=1)))
-    assert [each.retried_at for each in await log.dead_letters()] == [when + timedelta(hours=1)]
+    assert [letter.retried_at for letter in await log.dead_letters()] == [when + timedelta(hours=1)]
 
 
 async def test_a_new_log_has_no_dead_letters(log: EventLog) -> None:

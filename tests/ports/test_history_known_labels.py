@@ -47,4 +47,4 @@ async def test_no_more_are_told_than_anybody_reads(database: Database) -> None:
     found = await known(database)
     keys = await found.keys(JobFilter())
     assert len(keys) == len({*keys}) <= MOST
-    assert sum(each.startswith("k0") for each in keys) == 60
+    assert sum(key.startswith("k0") for key in keys) == 60

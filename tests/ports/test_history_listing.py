@@ -134,7 +134,7 @@ async def test_jobs_that_exist_are_filtered(
     projector: HistoryProjector, wanted: JobFilter, names: list[str]
 ) -> None:
     page = await projector.history.listing.page(wanted)
-    assert [each.name for each in page.rows] == names
+    assert [row.name for row in page.rows] == names
     assert page.total == len(names)
 
 
@@ -171,16 +171,16 @@ async def test_jobs_are_selected_by_their_labels(
 ) -> None:
     """Whether labels are looked up in their table, which serves where few have one, or all jobs are scanned."""
     listing = projector.history.listing
-    everybody = {each.name: each.shown["labels"] for each in (await listing.page(JobFilter())).rows}
+    everybody = {row.name: row.shown["labels"] for row in (await listing.page(JobFilter())).rows}
     meant = Selector.of(selector)
     assert [name for name, held in everybody.items() if meant.selects({"labels": held})] == names
     for few in (0, 1, 1000):
         for module in (history_labels, history_listing):
             monkeypatch.setattr(module, "FEW", few)
         page = await listing.page(selected(selector))
-        assert ([each.name for each in page.rows], page.total) == (names, len(names))
+        assert ([row.name for row in page.rows], page.total) == (names, len(names))
         page = await listing.page(selected(selector, phases=["Running"], text="alp"))
-        assert [each.name for each in page.rows] == [name for name in names if name == "alpha"]
+        assert [row.name for row in page.rows] == [name for name in names if name == "alpha"]
 
 
 async def test_pages_have_an_order_and_a_total(projector: HistoryProjector) -> None:
@@ -208,14 +208,14 @@ async def test_a_row_says_what_the_list_shows(projector: HistoryProjector) -> No
     assert shown["memory"] == [2.0**31, 2.0**32]
     assert shown["extended"] == {"nvidia.com/gpu": 2.0}
     assert (shown["priority"], shown["error"], shown["backoff_limit"]) == (3, "it fell", 2)
-    assert [each[:4] for each in shown["conditions"]] == [
+    assert [condition[:4] for condition in shown["conditions"]] == [
         ["ReplicaFailure", "True", "ReplicaFailed", "it fell"]
     ]
 
 
 async def test_a_row_has_the_labels_of_now(projector: HistoryProjector) -> None:
     rows = (await projector.history.listing.page(JobFilter())).rows
-    assert {each.name: each.shown["labels"] for each in rows} == {
+    assert {row.name: row.shown["labels"] for row in rows} == {
         "alpha": {"team": "a", "tier": "gold"},
         "beta_x": {"example.com/x": "", "team": "b"},
         "alphabet": {"team": "A"},
@@ -245,7 +245,7 @@ async def test_labels_that_change_later_are_found_and_the_old_ones_are_not(datab
         pages = [
             await projector.history.listing.page(selected(each)) for each in ("team=a", "team=b", "tier")
         ]
-        found.append([each.total for each in pages])
+        found.append([page.total for page in pages])
     assert found == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
 
 
@@ -261,7 +261,7 @@ async def test_a_job_that_is_closed_is_not_listed_any_more(database: Database) -
 
 async def test_a_job_that_is_being_deleted_says_so(projector: HistoryProjector) -> None:
     rows = (await projector.history.listing.page(JobFilter())).rows
-    assert {each.name for each in rows if each.shown["deleting"]} == {"leaving"}
+    assert {row.name for row in rows if row.shown["deleting"]} == {"leaving"}
 
 
 async def test_there_is_only_to_choose_from_what_there_is(projector: HistoryProjector) -> None:

@@ -155,7 +155,7 @@ async def test_a_deleted_job_stays_in_the_history(
 ) -> None:
     await log.append(chain(admitted(), [JobDeleted(at=at(2))]))
     await projector.advance()
-    assert [each.deleted for each in await view.list_jobs()] == [True]
+    assert [job.deleted for job in await view.list_jobs()] == [True]
     assert await view.list_jobs(deleted=False) == []
 
 
@@ -166,7 +166,7 @@ async def test_a_job_without_a_plan_has_no_replicas(
     assert isinstance(first, JobAdmitted)
     await log.append(chain([first.changed(plan=None)]))
     await projector.advance()
-    assert [each.replicas for each in await view.list_jobs()] == [0]
+    assert [job.replicas for job in await view.list_jobs()] == [0]
 
 
 async def test_a_job_is_found_by_uid_or_name(
@@ -211,9 +211,9 @@ async def test_lists_can_be_narrowed(log: SqliteLog, projector: HistoryProjector
         [*named("u1", "a"), *named("u2", "b", "team-b", running), *named("u3", "c", "team-a", running)]
     )
     await projector.advance()
-    assert [each.uid for each in await view.list_jobs(namespace="team-a")] == ["u3", "u1"]
-    assert [each.uid for each in await view.list_jobs(phase=Phase.RUNNING)] == ["u3", "u2"]
-    assert [each.uid for each in await view.list_jobs(namespace="team-a", phase=Phase.PENDING)] == ["u1"]
+    assert [job.uid for job in await view.list_jobs(namespace="team-a")] == ["u3", "u1"]
+    assert [job.uid for job in await view.list_jobs(phase=Phase.RUNNING)] == ["u3", "u2"]
+    assert [job.uid for job in await view.list_jobs(namespace="team-a", phase=Phase.PENDING)] == ["u1"]
     assert await view.list_jobs(kind="MPIJob") == []
 
 
@@ -365,13 +365,13 @@ async def test_partitions_are_unrelated_in_their_positions_and_together_in_lists
     await right.append([begun("second", 5)])
     for number, each in enumerate((left, right)):
         await HistoryProjector(each, database, number).advance()
-    assert [each.name for each in await view.list_jobs()] == ["third", "second", "first"]
+    assert [job.name for job in await view.list_jobs()] == ["third", "second", "first"]
     assert [await view.position(number) for number in (0, 1, 2)] == [2, 1, 0]
-    assert [each.place.partition for each in await view.list_jobs()] == [0, 1, 0]
+    assert [job.place.partition for job in await view.list_jobs()] == [0, 1, 0]
 
 
 def begun(name: str, second: int) -> EntryDraft:
-    """The first entry of a job that was noticed then."""
+    """The first entry of a job that was observed then."""
     job = JobUid(f"uid of {name}")
     return EntryDraft(job, 1, encode(entry(job, 1, GENESIS, admitted(name), at(second))))
 
@@ -385,7 +385,7 @@ async def test_two_that_project_the_same_partition_neither_double_nor_lose_anyth
     rivals = [HistoryProjector(log, database) for _ in range(2)]
     for start in range(0, 900, 300):
         await log.append(history(900)[start : start + 300])
-        await asyncio.gather(*(each.advance() for each in rivals))
+        await asyncio.gather(*(rival.advance() for rival in rivals))
     assert await contents(History(database)) == await from_the_beginning(log, tmp_path)
 
 
@@ -443,7 +443,7 @@ async def test_a_view_can_be_emptied_while_others_project(
 ) -> None:
     await log.append([*history(700), *history(700, OTHER)])
     rivals = [HistoryProjector(log, database) for _ in range(2)]
-    working = asyncio.gather(*(each.advance() for each in rivals))
+    working = asyncio.gather(*(rival.advance() for rival in rivals))
     for _ in range(3):
         await asyncio.sleep(0.05)
         await database.clear()
@@ -527,7 +527,7 @@ def life(uid: str, chance: Random) -> list[EntryDraft]:
 
 
 def forged(log: MemoryLog, draft: EntryDraft) -> None:
-    """Any bytes under any number, as whoever has the right to write to a topic could put there."""
+    """Any bytes under any number, as a client with the right to write to a topic could put there."""
     log._records.append(Record(len(log._records) + 1, draft.job, draft.seq, draft.body))
 
 

@@ -47,7 +47,7 @@ def seen(number: int, job: JobUid = JOB) -> Observation:
 
 
 def read(taken: Taken) -> list[Observation]:
-    return [decode_observation(each.body) for each in taken.posts]
+    return [decode_observation(post.body) for post in taken.posts]
 
 
 async def test_a_new_inbox_is_empty(inbox: Inbox) -> None:
@@ -60,7 +60,7 @@ async def test_what_was_put_is_taken_whole_and_in_its_order(inbox: Inbox) -> Non
     await inbox.put([seen(3)])
     taken = await inbox.take(10)
     assert read(taken) == [seen(1), seen(2, OTHER), seen(3)]
-    assert [each.job for each in taken.posts] == [JOB, OTHER, JOB]
+    assert [post.job for post in taken.posts] == [JOB, OTHER, JOB]
 
 
 async def test_no_more_is_taken_than_was_asked_for_and_the_oldest_first(inbox: Inbox) -> None:

@@ -159,7 +159,9 @@ def _perform(kind: Kind, story: Story, step: Step) -> None:
                 story.pod(name, "Failed" if code else "Succeeded", exit_code=code or None)
         case ("all_gone",):
             for name in [
-                each.name for each in story.state.replicas.values() if each.has_pod and each.leaving
+                replica.name
+                for replica in story.state.replicas.values()
+                if replica.has_pod and replica.leaving
             ]:
                 story.gone(name)
         case ("resync",):

@@ -21,12 +21,16 @@ def test_every_pod_has_its_whole_environment_and_the_user_s(of: Spec) -> None:
     for child in KIND.children(job):
         if child.kind == "Pod":
             built = child.build()
-            pod = next(each for each in built["spec"]["containers"] if each["name"] in ("launcher", "worker"))
+            pod = next(
+                container
+                for container in built["spec"]["containers"]
+                if container["name"] in ("launcher", "worker")
+            )
             found = env({"spec": {"containers": [pod]}})
             slot = job.spec["launcher"] if child.name == "gpt-launcher" else None
             own = (slot or job.spec["worker"]["template"]["spec"]["containers"][0]).get("env") or []
             assert found["PYTHONUNBUFFERED"] in ("1", "v")
-            assert {each["name"]: each["value"] for each in own}.items() <= found.items()
+            assert {variable["name"]: variable["value"] for variable in own}.items() <= found.items()
             assert len(found) == len(pod["env"])
 
 
@@ -39,9 +43,9 @@ def test_the_launcher_finds_every_worker_and_its_keys(of: Spec) -> None:
     assert [f"gpt-{replica_name('worker', index)}" for index in range(len(hosts))] == hosts
     for (kind, _), pod in built.items():
         if kind == "Pod":
-            volumes = [each["name"] for each in pod["spec"]["volumes"]]
+            volumes = [volume["name"] for volume in pod["spec"]["volumes"]]
             assert len(set(volumes)) == len(volumes)
-            mounts = [each["name"] for each in pod["spec"]["containers"][0]["volumeMounts"]]
+            mounts = [mount["name"] for mount in pod["spec"]["containers"][0]["volumeMounts"]]
             assert "ssh-auth" in mounts
             assert set(mounts) <= set(volumes)
 

@@ -138,7 +138,7 @@ def test_what_is_admitted_can_be_made(spec: dict[str, Any], gang: str) -> None:
     if found.plan is None:
         return
     job = state(spec, settings={"gang_scheduler": gang})
-    made = [(each["kind"], each["metadata"]["name"]) for each in children(job)]
+    made = [(child["kind"], child["metadata"]["name"]) for child in children(job)]
     assert len(set(made)) == len(made)
     names = [manifest["metadata"]["name"] for manifest in pods(job).values()]
     assert names == [f"mnist-{replica}" for replica in found.plan.replicas()]

@@ -27,9 +27,9 @@ def test_the_launcher_comes_when_all_workers_are_ready_and_no_worker_after_it(li
     for entry in story.entries:
         for event in entry.events:
             if isinstance(event, ReplicaRequested) and state.running_plan.launch is Launch.WHEN_READY:
-                others = [each for each in state.members if each.name != state.running_plan.primary]
+                others = [member for member in state.members if member.name != state.running_plan.primary]
                 if event.replica == state.running_plan.primary:
-                    assert all(each.ready and each.phase is ReplicaPhase.RUNNING for each in others)
+                    assert all(other.ready and other.phase is ReplicaPhase.RUNNING for other in others)
                 else:
                     assert not is_driven(state)
             state = evolve(state, event)
@@ -39,11 +39,11 @@ def test_the_launcher_comes_when_all_workers_are_ready_and_no_worker_after_it(li
 def test_no_job_waits_for_a_worker_that_has_ended(life: Life) -> None:
     story = life.lived()
     if story.phase.is_active and not story.state.deleted and not is_driven(story.state):
-        for each in story.state.members:
-            if each.name != story.state.running_plan.primary:
-                assert each.wanted
-                assert each.has_pod
-                assert each.leaving or each.phase not in (ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED)
+        for member in story.state.members:
+            if member.name != story.state.running_plan.primary:
+                assert member.wanted
+                assert member.has_pod
+                assert member.leaving or member.phase not in (ReplicaPhase.SUCCEEDED, ReplicaPhase.FAILED)
 
 
 @law(among=LAUNCHING)

@@ -130,9 +130,9 @@ def test_no_replica_runs_in_a_paused_job(life: Life) -> None:
     story = life.lived()
     if story.phase is Phase.PAUSED:
         assert story.pods == []
-        assert not any(each.wanted for each in story.state.replicas.values())
+        assert not any(replica.wanted for replica in story.state.replicas.values())
     if story.state.closed:
-        assert not any(each.phase is not ReplicaPhase.DELETED for each in story.state.replicas.values())
+        assert not any(replica.phase is not ReplicaPhase.DELETED for replica in story.state.replicas.values())
 
 
 # ---- of what is made of it ---------------------------------------------------------------------------------------

@@ -11,23 +11,23 @@ TORCH = (KIND,)
 def test_a_status_has_whole_conditions_and_no_count_of_nothing(life: Life) -> None:
     status = life.lived().status
     known = {"type", "status", "reason", "message", "lastUpdateTime", "lastTransitionTime"}
-    assert all(set(each) == known for each in status["conditions"])
+    assert all(set(condition) == known for condition in status["conditions"])
     counts = [
         number
         for each in status.get("replicaStatuses", {}).values()
         for name, number in each.items()
         if name != "selector"
     ]
-    assert all(each > 0 for each in counts)
+    assert all(count > 0 for count in counts)
 
 
 @law(among=TORCH)
 def test_conditions_go_together(life: Life) -> None:
     story = life.lived()
-    held = {each.type for each in story.state.conditions if each.status == "True"}
-    types = [each.type for each in story.state.conditions]
+    held = {condition.type for condition in story.state.conditions if condition.status == "True"}
+    types = [condition.type for condition in story.state.conditions]
     assert len(types) == len(set(types))
-    assert next(each for each in types if each != "ChildRefused") == "Created"
+    assert next(type_ for type_ in types if type_ != "ChildRefused") == "Created"
     assert types[-1] != "ChildRefused"
     assert not {"Running", "Restarting"} <= set(types)
     assert not {"Succeeded", "Failed"} <= held

@@ -38,8 +38,8 @@ def test_a_job_that_runs_goes_on_with_its_pods_its_counts_and_its_start() -> Non
     told = ("phase", "startTime", "backoffCount", "aggregate")
     assert {name: story.status[name] for name in told} == {name: before.status[name] for name in told}
     assert story.status["tasks"][0]["restartCount"] == 1
-    assert {each["type"] for each in story.status["conditions"]} == {
-        each["type"] for each in before.status["conditions"]
+    assert {condition["type"] for condition in story.status["conditions"]} == {
+        condition["type"] for condition in before.status["conditions"]
     }
 
 
@@ -95,7 +95,7 @@ def test_a_later_attempt_than_the_log_knows_is_the_replicas_pod_from_now_on() ->
 def test_a_later_attempt_of_a_paused_job_leaves() -> None:
     story = Story(workers(1, runMode={"pause": {"enabled": True}})).submit()
     story.pod("worker-0", "Running", attempt=2, uid="later")
-    assert [each.why for each in story.last if isinstance(each, ReplicaDismissed)] == ["pause"]
+    assert [event.why for event in story.last if isinstance(event, ReplicaDismissed)] == ["pause"]
     assert story.pods == []
     assert story.pod("worker-0", "Failed", exit_code=143).gone("worker-0").resume().pods == ["worker-0.3"]
 
@@ -130,7 +130,7 @@ def test_a_status_that_says_nothing_begins_no_life() -> None:
     for status in ({}, {"phase": 5}, {"conditions": "none"}, {"phase": ""}):
         story = Story(workers(1)).adopt(status)
         assert "Created" in story.reasons
-        assert not any(isinstance(each, JobAdopted) for each in story.last)
+        assert not any(isinstance(event, JobAdopted) for event in story.last)
 
 
 # ---- Kubeflow's training operator ----------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_a_pytorchjob_that_the_operator_has_run_goes_on_with_its_pods() -> None:
     for name in ("master-0", "worker-0", "worker-1"):
         story.pod(name, "Running", attempt=1, uid=f"{name}-of-the-operator")
     assert story.phase is Phase.RUNNING
-    assert [each["type"] for each in story.status["conditions"]] == ["Created", "Running"]
+    assert [condition["type"] for condition in story.status["conditions"]] == ["Created", "Running"]
     assert story.status["startTime"] == "2023-01-31T06:10:00Z"
     assert story.pods == ["master-0.1", "worker-0.1", "worker-1.1"]
 
@@ -189,9 +189,9 @@ def test_a_pytorchjob_that_has_ended_under_the_operator_keeps_its_status(end: st
 
 def test_the_log_says_that_it_begins_here() -> None:
     story = TorchStory(training()).adopt(of_the_operator("Running"))
-    adopted = [each for each in story.last if isinstance(each, JobAdopted)]
+    adopted = [event for event in story.last if isinstance(event, JobAdopted)]
     assert [each.spent for each in adopted] == [None], "restarts under the operator are not known"
-    assert any(isinstance(each, Announced) and each.reason == "Adopted" for each in story.last)
+    assert any(isinstance(event, Announced) and event.reason == "Adopted" for event in story.last)
 
 
 # ---- a job that is being deleted, and that somebody's finalizer holds ----------------------------------
@@ -223,7 +223,7 @@ def test_what_succeeds_is_not_started_anew_any_more() -> None:
 def test_a_pytorchjobs_failure_is_not_restarted_any_more() -> None:
     story = TorchStory(training()).submit().up().terminate().pod("worker-0", "Failed", exit_code=137)
     assert story.state.spent == 0
-    assert not any(each.leaving for each in story.state.replicas.values())
+    assert not any(replica.leaving for replica in story.state.replicas.values())
 
 
 def test_its_success_counts() -> None:

@@ -38,7 +38,7 @@ def test_r8_restarts_wait_as_replacements_do() -> None:
     story = started()
     story.at(6).pod("worker-1", "Failed", exit_code=1).gone("worker-1").pod("worker-1", "Running")
     story.at(7).pod("worker-1", "Failed", exit_code=1).gone("worker-1")
-    assert [type(each) for each in story.last if isinstance(each, ReplicaDelayed | ReplicaRequested)] == [
+    assert [type(event) for event in story.last if isinstance(event, ReplicaDelayed | ReplicaRequested)] == [
         ReplicaDelayed
     ]
     assert story.replica("worker-1").phase is ReplicaPhase.DELETED
@@ -54,7 +54,7 @@ def test_r9_a_wait_that_is_over_when_the_job_ends_asks_for_no_pod() -> None:
     due = story.state.timers["backoff"]
     story.at((due - START).total_seconds()).pod("worker-0", "Succeeded")
     assert story.phase is Phase.SUCCEEDED
-    assert not [each for each in story.last if isinstance(each, ReplicaRequested)]
+    assert not [event for event in story.last if isinstance(event, ReplicaRequested)]
 
 
 def test_r8_the_wait_begins_when_the_pod_before_is_gone() -> None:

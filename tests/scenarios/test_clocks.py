@@ -90,4 +90,4 @@ def test_the_end_stops_every_clock(end: str) -> None:
 
 def test_a_timer_that_is_set_already_is_not_set_again() -> None:
     story = Story(workers(2, runPolicy={"activeDeadlineSeconds": 900})).submit().at(5).all_pods("Running")
-    assert not [each for each in story.last if isinstance(each, TimerSet)]
+    assert not [event for event in story.last if isinstance(event, TimerSet)]

@@ -151,7 +151,7 @@ def test_example_d_a_worker_s_failure_is_reported_and_the_launcher_decides() -> 
     assert story.condition("Failed") == ("True", "Failed", EXIT)
     assert story.condition("Completed") == ("False", "Failed", EXIT)
     assert story.condition("Running") == ("False", "Failed", EXIT)
-    assert [each.attempt for each in story.state.replicas.values()] == [1, 1, 1]
+    assert [replica.attempt for replica in story.state.replicas.values()] == [1, 1, 1]
 
 
 def test_example_e_only_the_workers_are_in_the_pod_group() -> None:

@@ -231,7 +231,7 @@ def test_pods_that_leave_for_a_pause_do_not_leave_once_more_for_another_scale() 
 
 def dismissed(told: Story) -> list[str]:
     """Why pods leave, by what was decided last."""
-    return [each.why for each in told.last if isinstance(each, ReplicaDismissed)]
+    return [event.why for event in told.last if isinstance(event, ReplicaDismissed)]
 
 
 def test_a_finished_job_is_not_started_anew() -> None:

@@ -16,7 +16,7 @@ def test_of_a_deleted_job_no_pod_is_wanted_and_no_timer_runs() -> None:
     assert set(story.state.timers) == {"deadline", "retry"}
     story.delete()
     assert story.state.timers == {}
-    assert [(each.wanted, each.leaving) for each in story.state.replicas.values()] == [
+    assert [(replica.wanted, replica.leaving) for replica in story.state.replicas.values()] == [
         (False, "job deleted"),
         (False, "job deleted"),
     ]

@@ -117,5 +117,5 @@ def test_nobody_who_writes_to_the_cluster_has_anything_to_do(new: Callable[[], S
         Expiry(nothing, nothing),
         Children(nothing, nothing, nothing, nothing),
     )
-    assert not any(each.concerns(events) for each in views)
+    assert not any(view.concerns(events) for view in views)
     assert (story.children, story.status) == (children, status)

@@ -107,9 +107,11 @@ def test_scaled_counts_workers_as_the_scale_subresource_does() -> None:
     elastic = {"minReplicas": 1, "maxReplicas": 4}
     story = TorchStory(training(workers=2, elastic=elastic)).submit().up().scale(3)
     assert ("Scaled", "Scale changed from 2 to 3 replicas") in story.announced()
-    says = [each.says for each in explain(story.steps).incidents if each.kind is IncidentKind.SCALE]
+    says = [
+        incident.says for incident in explain(story.steps).incidents if incident.kind is IncidentKind.SCALE
+    ]
     assert [each.startswith("The scale was changed from 2 to 3 replicas") for each in says] == [True]
-    assert any('"elastic": [1, 4, 3]' in str(each) for each in facts(story.state, START))
+    assert any('"elastic": [1, 4, 3]' in str(fact) for fact in facts(story.state, START))
 
 
 def test_example_d_137_is_made_again_and_1_fails_the_job() -> None:
@@ -422,7 +424,7 @@ def test_past_the_deadline_all_pods_are_deleted() -> None:
     assert story.clock == 30
     assert message(story, "Failed") == DEADLINE
     assert (story.pods, story.services) == ([], [])
-    assert {each.why for each in story.last if isinstance(each, ReplicaDismissed)} == {"deadline"}
+    assert {event.why for event in story.last if isinstance(event, ReplicaDismissed)} == {"deadline"}
 
 
 def test_a_suspended_job_has_no_deadline_and_a_resumed_one_a_new_one() -> None:
@@ -467,7 +469,7 @@ def test_a_pod_that_is_refused_for_now_is_a_condition_that_is_never_the_last() -
     assert list(story.conditions) == ["ChildRefused", "Created"], "kubectl get shows the last as the state"
     assert story.condition("ChildRefused") == ("True", "FailedCreatePod", "exceeded quota: gpus")
     story.timer("retry").refused(status_=403, message="exceeded quota: gpus", replica="worker-0", attempt=1)
-    assert not any(isinstance(each, ConditionsChanged) for each in story.last), "said once"
+    assert not any(isinstance(event, ConditionsChanged) for event in story.last), "said once"
     story.timer("retry").up()
     assert story.condition("ChildRefused") == (
         "False",

@@ -62,7 +62,10 @@ class Peered(TorchStory):
     @property
     def said(self) -> list[str]:
         """The conditions as the recordings have them."""
-        return [f"{each.type}={each.status} {each.reason}: {each.message}" for each in self.state.conditions]
+        return [
+            f"{condition.type}={condition.status} {condition.reason}: {condition.message}"
+            for condition in self.state.conditions
+        ]
 
     @property
     def told(self) -> set[tuple[str, str]]:

@@ -80,7 +80,7 @@ def test_a_suspended_job_with_the_label_waits_for_kueue_and_not_for_somebody() -
     )
     (wait,) = found.waits_for
     assert wait.says.startswith("Kueue to admit the job to queue team-a. Its Workload is not known here")
-    assert [each.says for each in found.incidents] == [
+    assert [incident.says for incident in found.incidents] == [
         "The job was created suspended: it waits in queue team-a."
     ]
 
@@ -125,7 +125,7 @@ def test_a_reserved_quota_waits_for_admission_checks() -> None:
 def test_an_admission_is_told_with_cluster_queue_and_flavors() -> None:
     story = queued()
     story.see(admitted(story, 10)).at(11).suspend(on=False)
-    told = [each for each in why(story).incidents if each.kind is IncidentKind.ADMISSION]
+    told = [incident for incident in why(story).incidents if incident.kind is IncidentKind.ADMISSION]
     assert [(each.nature, each.says) for each in told] == [
         (Nature.EXPECTED, "Kueue admitted the job (queue team-a, ClusterQueue cq, flavors spot).")
     ]
@@ -182,7 +182,7 @@ def test_two_preemptions_are_two_incidents() -> None:
     back = ("Evicted", "False", "QuotaReserved", f"Previously: {PREEMPTED}")
     story.see(admitted(story, 40, back))
     story.see(evicted(story, 50, "Preempted", PREEMPTED))
-    kinds = [each.kind for each in why(story).incidents]
+    kinds = [incident.kind for incident in why(story).incidents]
     assert kinds.count(IncidentKind.EVICTION) == 2
 
 
@@ -301,5 +301,5 @@ def test_the_explanation_is_told_in_chinese() -> None:
 
 def test_an_entry_with_a_workload_is_read_as_it_was_written() -> None:
     story = preempted(queued())
-    assert [decode(each) for each in story.bodies] == story.entries
-    assert [encode(each) for each in story.entries] == story.bodies
+    assert [decode(body) for body in story.bodies] == story.entries
+    assert [encode(entry) for entry in story.entries] == story.bodies

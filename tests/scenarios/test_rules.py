@@ -134,18 +134,18 @@ def test_the_cause_class_comes_from_evidence(
 
 def test_the_cause_class_of_a_pod_that_ends_while_somebody_deletes_it() -> None:
     story = started(2).pod("worker-1", "Failed", exit_code=143, deleting=True)
-    (ended,) = [each for each in story.last if isinstance(each, ReplicaEnded)]
+    (ended,) = [event for event in story.last if isinstance(event, ReplicaEnded)]
     assert ended.cause.kind is CauseClass.DELETED_BY_SOMEONE
     story = started(2).pod("worker-1", "Failed", exit_code=1, deleting=True, own_ends=("pytorch",))
-    (failed,) = [each for each in story.last if isinstance(each, ReplicaFailed)]
+    (failed,) = [event for event in story.last if isinstance(event, ReplicaFailed)]
     assert failed.cause.kind is CauseClass.APPLICATION_EXIT
 
 
 def test_the_cause_class_of_a_pod_that_is_gone_says_whether_its_deletion_was_seen() -> None:
     story = started(2).pod("worker-1", "Running", deleting=True).gone("worker-1")
-    (lost,) = [each for each in story.last if isinstance(each, ReplicaLost)]
+    (lost,) = [event for event in story.last if isinstance(event, ReplicaLost)]
     assert lost.cause.kind is CauseClass.DELETED_BY_SOMEONE
-    (lost,) = [each for each in started(2).gone("worker-1").last if isinstance(each, ReplicaLost)]
+    (lost,) = [event for event in started(2).gone("worker-1").last if isinstance(event, ReplicaLost)]
     assert lost.cause.kind is CauseClass.EVIDENCE_LOST
 
 
@@ -208,7 +208,7 @@ def test_r8_a_limit_lowered_below_what_was_spent_leaves_nothing() -> None:
     for _ in range(2):
         story.pod("worker-1", "Failed").gone("worker-1").at(story.clock + 700).pod("worker-1", "Running")
     story.edit(runPolicy={"backoffLimit": 1}).pod("worker-1", "Failed")
-    (denied,) = [each for each in story.last if isinstance(each, RestartDenied)]
+    (denied,) = [event for event in story.last if isinstance(event, RestartDenied)]
     assert (denied.exhausted, denied.limit) == (True, 1)
     assert (denied.cause.budget_before, denied.cause.budget_after) == (0, 0)
     assert (story.status["backoffCount"], story.pods) == (2, ["worker-0.1", "worker-1.3"])
@@ -372,7 +372,7 @@ def test_g21_says_nothing_of_elastic_jobs() -> None:
 
 def test_r12_scaling_up_again_before_the_old_pod_is_gone_makes_a_new_one() -> None:
     story = Story(elastic(2, 6, 3)).submit().all_pods("Running").edit(elastic={"expectedReplicas": 2})
-    assert any(isinstance(each, ReplicaDismissed) and each.why == "scale" for each in story.last)
+    assert any(isinstance(event, ReplicaDismissed) and event.why == "scale" for event in story.last)
     story.edit(elastic={"expectedReplicas": 3})
     assert story.pods == ["worker-0.1", "worker-1.1"]
     assert story.gone("worker-2").pods == ["worker-0.1", "worker-1.1", "worker-2.2"]

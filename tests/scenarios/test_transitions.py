@@ -316,7 +316,7 @@ def test_t14_pausing_dismisses_every_pod_finished_ones_too(phase: Phase) -> None
     story.pause()
     assert story.phase is Phase.PAUSED
     assert story.pods == []
-    assert all(each.why == "pause" for each in story.last if isinstance(each, ReplicaDismissed))
+    assert all(event.why == "pause" for event in story.last if isinstance(event, ReplicaDismissed))
 
 
 def test_r6_paused_is_true_when_each_pod_is_gone_or_its_deletion_was_accepted() -> None:
@@ -465,7 +465,7 @@ def test_t18_a_pod_that_ends_while_somebody_deletes_it_is_no_failure() -> None:
     story.pod("worker-0", "Failed", exit_code=143, deleting=True)
     assert story.phase is Phase.RUNNING
     story.gone("worker-0")
-    lost = next(each for each in story.last if isinstance(each, ReplicaLost))
+    lost = next(event for event in story.last if isinstance(event, ReplicaLost))
     assert lost.cause.kind is CauseClass.DELETED_BY_SOMEONE
     assert story.pods == ["worker-0.2", "worker-1.1"]
 
@@ -475,7 +475,7 @@ def test_r8_t18_against_t11_an_end_before_the_deletion_is_the_pods_own_and_is_ch
         "worker-1", "Failed", exit_code=1, deleting=True, own_ends=("pytorch",)
     )
     assert story.status["backoffCount"] == 1
-    [restart] = [each for each in story.last if isinstance(each, RestartScheduled)]
+    [restart] = [event for event in story.last if isinstance(event, RestartScheduled)]
     assert restart.cause.kind is CauseClass.APPLICATION_EXIT
 
 

@@ -23,7 +23,7 @@ def test_t10_the_deadline_passes() -> None:
 def test_t11_another_replica_is_restarted() -> None:
     story = unknown().pod("worker-1", "Failed", exit_code=1)
     assert story.phase is Phase.UNKNOWN
-    assert [each.spent for each in story.last if isinstance(each, RestartScheduled)] == [1]
+    assert [event.spent for event in story.last if isinstance(event, RestartScheduled)] == [1]
 
 
 def test_t14_the_job_is_paused() -> None:
@@ -34,7 +34,7 @@ def test_t18_a_pod_that_vanishes_is_made_again_and_announced() -> None:
     story = unknown().gone("worker-1")
     assert story.phase is Phase.UNKNOWN
     assert story.pods == ["worker-0.1", "worker-1.2"]
-    assert [each.reason for each in story.last if isinstance(each, Announced)] == ["ReplicaLost"]
+    assert [event.reason for event in story.last if isinstance(event, Announced)] == ["ReplicaLost"]
 
 
 def test_t9_a_worker_fails_while_a_lost_launcher_of_before_a_pause_still_leaves() -> None:

@@ -10,7 +10,7 @@ EXIT = "The job exited with an error code."
 
 def env(story: Story, replica: str) -> dict[str, str]:
     pod = story.children[f"Pod/{story.name}-7ac1b-{replica}"]
-    return {each["name"]: each["value"] for each in pod["spec"]["containers"][0]["env"]}
+    return {variable["name"]: variable["value"] for variable in pod["spec"]["containers"][0]["env"]}
 
 
 def line(story: Story, replica: str) -> tuple[list[str], list[str]]:

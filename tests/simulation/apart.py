@@ -132,9 +132,9 @@ class ApartWorld(TroubledWorld):
     async def end_processes(self) -> None:
         """See World."""
         await self.end_zombies()
-        for each in self.parts.values():
-            each.kill()
-            await each.ended()
+        for part in self.parts.values():
+            part.kill()
+            await part.ended()
 
     async def end_zombies(self) -> None:
         """One bridge is left."""
@@ -146,5 +146,5 @@ class ApartWorld(TroubledWorld):
     def calm(self) -> None:
         """See World."""
         super().calm()
-        for each in self.clocks.values():
-            each.mend()
+        for clock in self.clocks.values():
+            clock.mend()

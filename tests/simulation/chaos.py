@@ -43,7 +43,7 @@ async def chaos(world: World) -> None:
     """For a while something happens every few seconds; then the weather is calm for ever."""
     chance, loop = Random(f"{world.seed} chaos"), asyncio.get_running_loop()
     world.weather.odds = odds(chance, world.odds, world.possible)
-    actions = [each for each in world.actions or ACTIONS if chance.random() < world.share] or [edit_spec]
+    actions = [action for action in world.actions or ACTIONS if chance.random() < world.share] or [edit_spec]
     pause = chance.choice((0.5, 2.0, 6.0))
     ends = loop.time() + chance.uniform(5, 45)
     while loop.time() < ends:

@@ -95,12 +95,12 @@ def _empty(world: World, since: float) -> None:
     loop = asyncio.get_running_loop()
     there = [
         *world.live_jobs(),
-        *(each for kind in _CHILDREN for each in world.cluster.objects.peek_all(kind)),
+        *(object_ for kind in _CHILDREN for object_ in world.cluster.objects.peek_all(kind)),
     ]
-    for each in there:
-        if "deletionTimestamp" not in each["metadata"]:
-            world.pods.deleted_by_others.add(each["metadata"]["uid"])
-            world.cluster.objects.delete(Ref.of(each))
+    for manifest in there:
+        if "deletionTimestamp" not in manifest["metadata"]:
+            world.pods.deleted_by_others.add(manifest["metadata"]["uid"])
+            world.cluster.objects.delete(Ref.of(manifest))
     if not there:
         world.note(f"namespace {NAMESPACE} is gone")
         world.weather.going.discard(NAMESPACE)

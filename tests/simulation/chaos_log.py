@@ -38,9 +38,9 @@ async def snapshots_unsealed(world: World) -> None:
 
 async def _between_lives(world: World, fault: str, change: Callable[[MemoryLog], None]) -> None:
     """Every process ends in order, which saves states; then something happens to them."""
-    for each in list(world.processes().values()):
-        each.stop()
-        await each.ended()
+    for process in list(world.processes().values()):
+        process.stop()
+        await process.ended()
     if world.log._snapshots:
         world.fault(fault)
         world.earlier.append((world.log._covered, dict(world.log._snapshots)))

@@ -53,7 +53,7 @@ def nothing_follows_the_last(_: World, __: Story, told: Told) -> Verdicts:
     if told.before.closed:
         yield f"entry {told.record.seq} follows the closing of the job"
     elif told.after.closed:
-        there = [each.name for each in told.after.replicas.values() if each.has_pod]
+        there = [replica.name for replica in told.after.replicas.values() if replica.has_pod]
         ok = told.after.deleted and not there
         yield None if ok else f"closed with {there}, object deleted: {told.after.deleted}"
 
@@ -90,7 +90,7 @@ def final_phases_absorb(_: World, __: Story, told: Told) -> Verdicts:
     """Phase and conditions of a job that has ended stay as they are; that its pods cannot be deleted is said."""
 
     def said(state: JobState) -> object:
-        return state.phase, [each for each in state.conditions if each.type != CHILD_REFUSED]
+        return state.phase, [condition for condition in state.conditions if condition.type != CHILD_REFUSED]
 
     if told.before.is_final:
         ok = said(told.after) == said(told.before)
@@ -198,7 +198,7 @@ def launchers_come_when_workers_wait(_: World, __: Story, told: Told) -> Verdict
         if event.replica != plan.primary:
             yield f"{event.replica} was asked for after the launcher" if is_driven(before) else None
             continue
-        waiting = [each for each in before.members if each.name != plan.primary]
+        waiting = [member for member in before.members if member.name != plan.primary]
         ok = all(each.ready and each.phase is ReplicaPhase.RUNNING for each in waiting)
         yield None if ok else f"the launcher was asked for while the workers are {waiting}"
 
@@ -211,7 +211,7 @@ def pods_of_two_scales_do_not_meet(_: World, story: Story, told: Told) -> Verdic
             continue
         scale = scales[event.replica] = before.running_plan.scale
         if before.running_plan.anew_on_scale:
-            there = [each.name for each in before.replicas.values() if each.has_pod]
+            there = [replica.name for replica in before.replicas.values() if replica.has_pod]
             met = {name: scales[name] for name in there if scales[name] != scale}
             yield f"{event.replica} was asked for at scale {scale} while there were {met}" if met else None
 

@@ -50,7 +50,9 @@ class Process:
 
 
 def _told(error: BaseException) -> str:
-    inner = [_told(each) for each in error.exceptions] if isinstance(error, BaseExceptionGroup) else []
+    inner = (
+        [_told(exception) for exception in error.exceptions] if isinstance(error, BaseExceptionGroup) else []
+    )
     return "; ".join(inner) or repr(error)
 
 

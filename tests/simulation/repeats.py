@@ -12,7 +12,7 @@ from tests.simulation.world import World
 
 def repeats_say_nothing(_: World, story: Story) -> Verdicts:
     """Whatever was observed, seen again, changes nothing: deliveries come twice, and late."""
-    if any(each.phase is ReplicaPhase.UNKNOWN for each in story.state.replicas.values()):
+    if any(replica.phase is ReplicaPhase.UNKNOWN for replica in story.state.replicas.values()):
         yield Excuse("pod out of sight")
         return
     for step in story.steps:

@@ -57,7 +57,7 @@ class Shrinking:
 
     def _calm_early(self, script: Script) -> Script:
         """It becomes calm right after the last step, if that does."""
-        last = max((each.at for each in script.steps), default=0.0)
+        last = max((step.at for step in script.steps), default=0.0)
         early = replace(script, calm_at=last + 1.0)
         return early if early.calm_at < script.calm_at and self._fails(early) else script
 
@@ -106,8 +106,8 @@ def as_test(world: World, script: Script, wanted: frozenset[str]) -> str:
 
 
 def _ordered(parts: Sequence[Part]) -> list[Part]:
-    steps = sorted(each for each in parts if isinstance(each, Step))
-    return [*steps, *sorted(each for each in parts if isinstance(each, Fault))]
+    steps = sorted(part for part in parts if isinstance(part, Step))
+    return [*steps, *sorted(part for part in parts if isinstance(part, Fault))]
 
 
 def _source(part: Part) -> str:

@@ -62,12 +62,12 @@ class Script:
     @property
     def steps(self) -> list[Step]:
         """What is done, in order of time."""
-        return sorted(each for each in self.parts if isinstance(each, Step))
+        return sorted(part for part in self.parts if isinstance(part, Step))
 
     @property
     def fate(self) -> Fate:
         """What goes wrong."""
-        return ScriptedFate(each for each in self.parts if isinstance(each, Fault))
+        return ScriptedFate(part for part in self.parts if isinstance(part, Fault))
 
 
 class Diary:

@@ -18,7 +18,7 @@ from tests.simulation.versions import VersionsWorld
 from tests.simulation.world import World
 from tests.support.faults import Odds
 
-_ODDS: Final = tuple(each.name for each in fields(Odds) if each.name != "slow")
+_ODDS: Final = tuple(field.name for field in fields(Odds) if field.name != "slow")
 
 _SEEDS: Final = 40
 """So many at most until a fault has happened: some need a pod at the right moment."""
@@ -88,7 +88,7 @@ def test_every_fault_that_is_drawn_is_in_the_list_and_the_other_way_round() -> N
 def test_every_action_of_every_family_is_one_of_a_fault_or_a_users() -> None:
     users = {chaos.edit_spec, chaos.delete_job}
     families = (World, TroubledWorld, ApartWorld, ProjectedWorld, VersionsWorld)
-    actions = {each for family in families for each in family.actions or chaos.ACTIONS}
+    actions = {action for family in families for action in family.actions or chaos.ACTIONS}
     assert actions - users <= {*_BY.values()}
 
 

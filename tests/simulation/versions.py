@@ -53,7 +53,11 @@ def recorded() -> tuple[Recorded, ...]:
     found = []
     for path in sorted(HERE.glob("*/*.jsonl")):
         bodies = tuple(path.read_bytes().splitlines())
-        reports = [each for each in (decode(body).cause for body in bodies) if isinstance(each, JobObserved)]
+        reports = [
+            observation
+            for observation in (decode(body).cause for body in bodies)
+            if isinstance(observation, JobObserved)
+        ]
         found.append(Recorded(f"{path.parent.name}/{path.stem}", bodies, reports[-1]))
     return tuple(found)
 

@@ -85,7 +85,11 @@ class Queued:
         """The last incident of the kind that says `words`."""
 
         def of(it: dict[str, Any]) -> list[dict[str, Any]]:
-            return [each for each in it["incidents"] if each["kind"] == kind and words in each["says"]]
+            return [
+                incident
+                for incident in it["incidents"]
+                if incident["kind"] == kind and words in incident["says"]
+            ]
 
         found = of(self.tells(name, f"{name}: {kind} {words}", lambda it: bool(of(it))))
         print(f"{name}: {found[-1]['says']}")
@@ -262,15 +266,15 @@ def test_fifty_jobs_pass_a_quota_of_five_while_the_controller_is_killed(
         def ended() -> int:
             nonlocal most
             pods = plane.get("-n", team.namespace, "pods")["items"]
-            alive = [each for each in pods if each.get("status", {}).get("phase") in ("Pending", "Running")]
+            alive = [pod for pod in pods if pod.get("status", {}).get("phase") in ("Pending", "Running")]
             most = max(most, len(alive))
             jobs = plane.get("-n", team.namespace, "pytorchjobs.kubeflow.org")["items"]
             return sum(
                 any(
                     c["type"] == "Succeeded" and c["status"] == "True"
-                    for c in each.get("status", {}).get("conditions", ())
+                    for c in job.get("status", {}).get("conditions", ())
                 )
-                for each in jobs
+                for job in jobs
             )
 
         for kill in (10, 25, 40):
@@ -282,7 +286,7 @@ def test_fifty_jobs_pass_a_quota_of_five_while_the_controller_is_killed(
         for name in names:
             found = team.why(name)
             assert found["phase"] == "Succeeded"
-            assert "admission" in [each["kind"] for each in found["incidents"]]
+            assert "admission" in [incident["kind"] for incident in found["incidents"]]
 
 
 def test_pods_of_a_kind_that_kueue_does_not_know_are_queued_one_by_one(

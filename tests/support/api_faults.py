@@ -118,8 +118,8 @@ class TroubledCluster(FaultyCluster):
             for ref, each in self._past.at(moment).items()
             if ref.namespace == namespace and controller(each) == owner
         )
-        uids = {each["metadata"]["uid"] for each in there}
-        own = [each for each in found if each["metadata"]["uid"] in self._written.keys() - uids]
+        uids = {manifest["metadata"]["uid"] for manifest in there}
+        own = [manifest for manifest in found if manifest["metadata"]["uid"] in self._written.keys() - uids]
         return [*there, *own]
 
     async def look(self, ref: Ref, uid: str) -> Sight:
@@ -136,9 +136,11 @@ class TroubledCluster(FaultyCluster):
     def _known(self, found: Iterable[Manifest]) -> list[Manifest]:
         """What is in an index that watches by labels fill, and looks."""
         return [
-            each
-            for each in found
-            if each["kind"] != "Pod" or is_in_sight(each) or each["metadata"]["uid"] in self._looked
+            manifest
+            for manifest in found
+            if manifest["kind"] != "Pod"
+            or is_in_sight(manifest)
+            or manifest["metadata"]["uid"] in self._looked
         ]
 
     def _late(self) -> float:
@@ -213,7 +215,7 @@ class Selected:
 
 
 def terminating(kind: str, name: str) -> Refused:
-    """What an API server says to whoever creates something in a namespace that is going."""
+    """What an API server says to a client that creates something in a namespace that is going."""
     return Refused(
         403,
         "Forbidden",

@@ -42,7 +42,7 @@ def arbitrary(annotation: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(list(annotation))
     if isinstance(annotation, type) and issubclass(annotation, Wire):
         fields = structs.fields(annotation)
-        return st.builds(annotation, **{each.name: st.deferred(_of(each.type)) for each in fields})
+        return st.builds(annotation, **{field.name: st.deferred(_of(field.type)) for field in fields})
     return _composed(get_origin(annotation), get_args(annotation))
 
 

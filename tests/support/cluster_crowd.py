@@ -1,8 +1,8 @@
 """Jobs of four on a cluster that burns, people who meddle with them, and what has to be true in the end.
 
-A recorder at etcd sees every version of every pod and job, whoever is dead. What it saw and what the log says have to
-agree. What was done to them is counted, and must be as much as the size asks for. A seed repeats the choices, not the
-moments.
+A recorder at etcd sees every version of every pod and job, also while controllers are dead. What it saw has to
+agree with the log. What was done to them is counted, and must be as much as the size asks for. A seed repeats the
+choices, not the moments.
 """
 
 import logging
@@ -39,8 +39,8 @@ from tests.support.cluster_verdicts import (
 from tests.support.seeds import seed
 
 _OVERLOOKED: Final = 20.0
-"""Seconds after which a pod that was to end by itself, and runs, was overlooked by whoever plays its node: those who
-are doomed run for 4."""
+"""Seconds after which a pod that was to end by itself, and runs, was overlooked by the part that plays its node:
+those that are doomed run for 4."""
 
 _PARTS: Final = ("kwok", "kube-scheduler", "kwok", "kube-controller-manager")
 """What is killed of a control plane beside its API server, by turns: above all what plays nodes and kubelets."""
@@ -107,7 +107,7 @@ class Crowd:
         """
         print(f"to repeat these choices: make {self.size.recipe} {self.size}")  # noqa: T201
         with ThreadPoolExecutor(len(disasters)) as pool:
-            running = [pool.submit(each) for each in disasters]
+            running = [pool.submit(disaster) for disaster in disasters]
             self._hand_in()
             self._meddle(while_=lambda: _none_failed(running) and not all(each.done() for each in running))
             for each in running:
@@ -227,7 +227,7 @@ class Crowd:
             (2, lambda: self.hands.pause(job, not job.is_paused)),
             (0.3, lambda: self.hands.delete_job(job)),
         ]
-        if ended:  # whoever would have told of its end may be dead
+        if ended:  # the part that reports its end may be dead
             acts.append((3, partial(self.hands.delete_pod, chance.choice(ended))))
         return [act for _, act in acts], [weight for weight, _ in acts]
 
@@ -301,7 +301,7 @@ class Crowd:
         assert self.ledger.findings() == []
         assert self.ledger.differences() == []
         assert len(jobs) == self.size["JOBS"]
-        assert [each for each in pods if not each.job or not each.attempt] == []
+        assert [pod for pod in pods if not pod.job or not pod.attempt] == []
         assert twins(pods) == []
         assert unknown_ends(pods, stories) == []
         assert unjust_verdicts(pods, stories) == []

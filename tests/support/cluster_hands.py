@@ -65,8 +65,8 @@ class Hands:
         children = {"labelSelector": CHILDREN}
         found: list[str] = []
         for path, query in ((self._jobs, {}), (self._pods, children), (self._services, children)):
-            for each in self._ask("GET", path, params=query).json()["items"]:
-                meta = each["metadata"]
+            for manifest in self._ask("GET", path, params=query).json()["items"]:
+                meta = manifest["metadata"]
                 found.append(f"{path}/{meta['name']} held by {meta.get('finalizers')}")
         return found
 

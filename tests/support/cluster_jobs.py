@@ -209,8 +209,8 @@ class Jobs:
 def conditions(status: Status) -> dict[str, tuple[str, str, str]]:
     """Status, reason and message by type."""
     return {
-        each["type"]: (each["status"], each["reason"], each["message"])
-        for each in status.get("conditions", ())
+        condition["type"]: (condition["status"], condition["reason"], condition["message"])
+        for condition in status.get("conditions", ())
     }
 
 

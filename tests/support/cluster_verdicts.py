@@ -15,7 +15,7 @@ KILL: Final = 137
 
 def twins(pods: list[PodRecord]) -> list[str]:
     """Attempts of which there was more than one pod."""
-    made = Counter((each.job, each.replica, each.attempt) for each in pods)
+    made = Counter((pod.job, pod.replica, pod.attempt) for pod in pods)
     return [f"{count} pods are {attempt}" for attempt, count in made.items() if count > 1]
 
 
@@ -28,7 +28,11 @@ def unknown_ends(pods: list[PodRecord], stories: dict[JobUid, Story]) -> list[st
     for story in stories.values():
         for _, event in story.events():
             if isinstance(event, End):
-                codes = {each.name: each.exit_code for each in event.containers if each.exit_code is not None}
+                codes = {
+                    container.name: container.exit_code
+                    for container in event.containers
+                    if container.exit_code is not None
+                }
                 told.setdefault(event.uid, []).append((event.type, codes))
     found = []
     for pod in pods:
@@ -46,7 +50,7 @@ def unjust_verdicts(pods: list[PodRecord], stories: dict[JobUid, Story]) -> list
 
     That each was judged exactly once is a rule of histories (`every_failure_is_judged_once`).
     """
-    codes = {each.uid: each.codes.get("pytorch") for each in pods}
+    codes = {pod.uid: pod.codes.get("pytorch") for pod in pods}
     found = []
     for story in stories.values():
         for before, event in story.events():
@@ -79,7 +83,7 @@ def uncounted(story: Story) -> list[str]:
 
 def changed_minds(jobs: list[JobRecord]) -> list[str]:
     """Jobs whose object showed another phase after a final one."""
-    return [f"{each.name}: {each.phases}" for each in jobs if {"Succeeded", "Failed"} & set(each.phases[:-1])]
+    return [f"{job.name}: {job.phases}" for job in jobs if {"Succeeded", "Failed"} & set(job.phases[:-1])]
 
 
 def lost(stories: dict[JobUid, Story]) -> int:
@@ -90,5 +94,5 @@ def lost(stories: dict[JobUid, Story]) -> int:
 def account(pods: list[PodRecord], jobs: list[JobRecord], stories: dict[JobUid, Story]) -> str:
     """What there was, in a line: fire that burns nothing shows nothing."""
     restarts = sum(story.state.spent for story in stories.values())
-    phases = dict(Counter(each.phases[-1] if each.phases else "none" for each in jobs))
+    phases = dict(Counter(job.phases[-1] if job.phases else "none" for job in jobs))
     return f"{len(pods)} pods, {restarts} restarts, {lost(stories)} lost, jobs {phases}"

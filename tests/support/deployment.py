@@ -48,7 +48,7 @@ def without_helms(objects: list[Manifest]) -> list[Manifest]:
 
 def documents(text: str) -> list[Manifest]:
     """The objects in a YAML stream."""
-    return [each for each in yaml.safe_load_all(text) if each]
+    return [manifest for manifest in yaml.safe_load_all(text) if manifest]
 
 
 @contextmanager

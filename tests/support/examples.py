@@ -13,7 +13,7 @@ REFUSED = "broken.yaml"
 
 def examples_of(kind: Kind) -> list[Path]:
     """The files that hold a job of the kind."""
-    found = [each for each in sorted(FOLDER.glob("*.yaml")) if each.name != REFUSED]
+    found = [path for path in sorted(FOLDER.glob("*.yaml")) if path.name != REFUSED]
     return [each for each in found if f"kind: {kind.names.kind}\n" in each.read_text()]
 
 

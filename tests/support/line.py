@@ -33,8 +33,8 @@ class Line:
         path.write_text(yaml.safe_dump(self._config))
         async with server:
             yield path
-            for each in self._ways:
-                each.cancel()
+            for way in self._ways:
+                way.cancel()
             await asyncio.gather(*self._ways, return_exceptions=True)
 
     def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

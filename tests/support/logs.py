@@ -13,7 +13,7 @@ from statemachine.phases import Phase, Trigger
 from statemachine.spec import CleanUpPolicy, Plan, ReplicaType, RestartPolicy
 
 START = datetime(2024, 5, 17, 9, 30, 0, 250_000, tzinfo=UTC)
-"""When the first entry of every history is noticed; each of the others a second after the one before."""
+"""When the first entry of every history is observed; each of the others a second after the one before."""
 
 JOB = JobUid("6f0d8d3e-4b7a-4c58-9d5c-1f3b2a7e9c01")
 OTHER = JobUid("b1a7c2d4-0e5f-4f6a-8b9c-d0e1f2a3b4c5")
@@ -27,7 +27,7 @@ PLAN = Plan(
 
 
 def at(seq: Seq) -> datetime:
-    """When entry `seq` of a history was noticed."""
+    """When entry `seq` of a history was observed."""
     return START + timedelta(seconds=seq - 1)
 
 

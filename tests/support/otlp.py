@@ -41,17 +41,19 @@ class Receiver(http.server.ThreadingHTTPServer):
         request = ExportTraceServiceRequest.FromString(body)
         for resource in request.resource_spans:
             self.services |= {
-                each.value.string_value for each in resource.resource.attributes if each.key == "service.name"
+                attribute.value.string_value
+                for attribute in resource.resource.attributes
+                if attribute.key == "service.name"
             }
-            self.spans += [_span(each) for scope in resource.scope_spans for each in scope.spans]
+            self.spans += [_span(span) for scope in resource.scope_spans for span in scope.spans]
 
     def named(self, name: str, **attributes: Any) -> list[Span]:
         wanted = {key.replace("_", "."): said for key, said in attributes.items()}
         return [
-            each
-            for each in self.spans
-            if each.name == name
-            and all(each.attributes.get(f"jobledger.{key}") == said for key, said in wanted.items())
+            span
+            for span in self.spans
+            if span.name == name
+            and all(span.attributes.get(f"jobledger.{key}") == said for key, said in wanted.items())
         ]
 
 
@@ -71,7 +73,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 def _span(raw: Any) -> Span:
     seconds = (raw.end_time_unix_nano - raw.start_time_unix_nano) / 1e9
-    attributes = {each.key: _value(each.value) for each in raw.attributes}
+    attributes = {attribute.key: _value(attribute.value) for attribute in raw.attributes}
     ids = raw.span_id, raw.parent_span_id, raw.trace_id
     return Span(raw.name, *ids, seconds, attributes, raw.status.code == 2)
 
@@ -79,7 +81,7 @@ def _span(raw: Any) -> Span:
 def _value(raw: Any) -> Any:
     field = raw.WhichOneof("value")
     if field == "array_value":
-        return [_value(each) for each in raw.array_value.values]
+        return [_value(value) for value in raw.array_value.values]
     return getattr(raw, field)
 
 

@@ -104,12 +104,12 @@ class Planter:
 
     def in_each(self, forms: tuple[str, ...]) -> list[str]:
         """The forms, each around a new secret; a bare one is no secret by itself."""
-        return [each.format(self.secret()) for each in forms if each != "{}"]
+        return [form.format(self.secret()) for form in forms if form != "{}"]
 
 
 def container(plant: Planter, name: str) -> dict[str, Any]:
     """A container with secrets wherever it can have any."""
-    variables: list[dict[str, Any]] = [{"name": each, "value": plant.secret()} for each in VARIABLES]
+    variables: list[dict[str, Any]] = [{"name": variable, "value": plant.secret()} for variable in VARIABLES]
     variables += [{"name": name, "value": value} for name, value in ORDINARY_VARIABLES.items()]
     variables += [
         {"name": "LAUNCH", "value": f"python t.py --hf-token={plant.secret()}"},

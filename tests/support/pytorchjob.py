@@ -84,7 +84,9 @@ class TorchStory(Story):
     @property
     def listed(self) -> list[str]:
         """The conditions in order, as `Type=Status Reason`."""
-        return [f"{each.type}={each.status} {each.reason}" for each in self.state.conditions]
+        return [
+            f"{condition.type}={condition.status} {condition.reason}" for condition in self.state.conditions
+        ]
 
     @property
     def last_condition(self) -> ConditionState:
@@ -101,4 +103,4 @@ class TorchStory(Story):
     def services(self) -> list[str]:
         """The Services that should exist, without the job's name."""
         names = [key.removeprefix("Service/") for key in self.children if key.startswith("Service/")]
-        return [each.removeprefix(f"{self.name}-") for each in names]
+        return [name.removeprefix(f"{self.name}-") for name in names]

@@ -101,7 +101,7 @@ class Story:
     # ---- when ----------------------------------------------------------------------------------------------------
 
     def at(self, seconds: float) -> Self:
-        """What follows is noticed `seconds` after submission."""
+        """What follows is observed `seconds` after submission."""
         self.clock = seconds
         return self
 
@@ -303,7 +303,7 @@ class Story:
     @property
     def conditions(self) -> dict[str, str]:
         """Type → status, in order of first appearance."""
-        return {each.type: each.status for each in self.state.conditions}
+        return {condition.type: condition.status for condition in self.state.conditions}
 
     @property
     def pods(self) -> list[str]:

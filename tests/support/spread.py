@@ -1,7 +1,7 @@
 """What leads from one process of simulated time to another: a log that says when it grows, and an inbox.
 
 Processes that follow a file look into it every few hundredths of a second. On simulated time that would be most of
-the work; so here whoever looks sleeps until there is something, and then for as long as it might have slept.
+the work; so here a process that looks sleeps until there is something, and then for as long as it might have slept.
 """
 
 import asyncio

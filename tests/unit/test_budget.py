@@ -43,14 +43,14 @@ def exhausted() -> TorchStory:
 
 
 def listed_restarts(state: JobState) -> tuple[int, int | None]:
-    (shown,) = [each for each in facts(state, START) if isinstance(each, str) and each.startswith("{")]
+    (shown,) = [fact for fact in facts(state, START) if isinstance(fact, str) and fact.startswith("{")]
     found = json.loads(shown)
     return found["restarts"], found["backoff_limit"]
 
 
 def granted(story: TorchStory) -> RestartScheduled:
     (found,) = [
-        each for entry in story.entries for each in entry.events if isinstance(each, RestartScheduled)
+        event for entry in story.entries for event in entry.events if isinstance(event, RestartScheduled)
     ]
     return found
 
@@ -74,7 +74,9 @@ def test_every_view_of_the_budget_says_the_same(story: Callable[[], TorchStory],
 
 def test_the_number_of_a_restart_agrees_with_what_it_left() -> None:
     story = started_again_and_made_again()
-    (restart,) = [each for each in explain(story.steps).incidents if each.kind is IncidentKind.RESTART]
+    (restart,) = [
+        incident for incident in explain(story.steps).incidents if incident.kind is IncidentKind.RESTART
+    ]
     assert restart.budget == Told(limit=3, before=2, after=1)
     assert "restart 2 of 3" in restart.says
     assert str(event_words(granted(story))) == "worker-1 restart 2 of 3"
@@ -84,7 +86,7 @@ def test_the_number_of_a_restart_agrees_with_what_it_left() -> None:
 def test_a_restart_in_place_shows_in_the_picture_at_once() -> None:
     story = started_again_and_made_again()
     levels = timeline(story.steps).levels
-    assert [(_seconds(each.begin.at), each.left) for each in levels] == [(0, 3), (20, 2), (30, 1)]
+    assert [(_seconds(level.begin.at), level.left) for level in levels] == [(0, 3), (20, 2), (30, 1)]
 
 
 def test_an_end_written_before_the_sum_was_kept_shows_what_was_granted() -> None:

@@ -25,7 +25,7 @@ def running(replicas: int = 2, **spec: Any) -> Story:
 
 
 def of_kind(story: Story, kind: IncidentKind) -> list[Incident]:
-    return [each for each in explain(story.steps).incidents if each.kind is kind]
+    return [incident for incident in explain(story.steps).incidents if incident.kind is kind]
 
 
 def the(story: Story, kind: IncidentKind) -> Incident:
@@ -34,14 +34,14 @@ def the(story: Story, kind: IncidentKind) -> Incident:
 
 
 def steps(incident: Incident) -> list[tuple[int, StepKind, tuple[str, ...]]]:
-    return [(each.seq, each.what, each.replicas) for each in incident.led_to]
+    return [(step.seq, step.what, step.replicas) for step in incident.led_to]
 
 
 def test_a_healthy_job_says_that_nothing_abnormal_happened() -> None:
     why = explain(running().steps)
     assert why.normal
     assert why.answer == "The job is running: all 2 replicas are up. Nothing abnormal has happened."
-    assert [each.kind for each in why.incidents] == [IncidentKind.START]
+    assert [incident.kind for incident in why.incidents] == [IncidentKind.START]
     assert why.incidents[0].over_at == START + timedelta(seconds=3)
     assert (why.root_cause, why.waits_for) == (None, ())
 
@@ -126,7 +126,7 @@ def test_a_pod_that_vanished_is_told_with_its_cost_and_its_return() -> None:
     story = running().at(9).gone("worker-1").at(12).pod("worker-1", "Running")
     found = the(story, IncidentKind.LOSS)
     assert found.says.endswith("It is created again, at no cost to the restart budget.")
-    assert [each.what for each in found.led_to] == [StepKind.GONE, StepKind.REQUESTED, StepKind.RUNNING]
+    assert [step.what for step in found.led_to] == [StepKind.GONE, StepKind.REQUESTED, StepKind.RUNNING]
     assert found.over_at == START + timedelta(seconds=12)
 
 
@@ -145,7 +145,7 @@ def test_a_paused_job_says_since_when_and_by_whom() -> None:
     why = explain(story.steps)
     assert why.answer.startswith("The job has been paused by alice since 2024-01-09 15:01:00 UTC.")
     assert why.normal
-    assert [each.says for each in why.waits_for] == [
+    assert [wait.says for wait in why.waits_for] == [
         "Somebody to resume the job; it was paused by alice.",
         "worker-0 and worker-1: old pod is still there (pause)",
     ]
@@ -185,8 +185,8 @@ def test_scaling_tells_from_what_to_what_by_whom_and_which_pods() -> None:
     story.at(70).edit(elastic={"expectedReplicas": 2}).pod("worker-1", "Running")
     down, up = of_kind(story, IncidentKind.SCALE)
     assert down.says == "The scale was changed from 3 to 1 replicas by alice."
-    assert [each.replicas for each in down.led_to] == [("worker-2", "worker-1"), ("worker-2",), ("worker-1",)]
-    assert [each.what for each in up.led_to] == [StepKind.REQUESTED, StepKind.RUNNING]
+    assert [step.replicas for step in down.led_to] == [("worker-2", "worker-1"), ("worker-2",), ("worker-1",)]
+    assert [step.what for step in up.led_to] == [StepKind.REQUESTED, StepKind.RUNNING]
     assert explain(story.steps).normal
 
 
@@ -301,7 +301,7 @@ def test_a_pending_job_names_the_replicas_that_are_not_up_and_what_their_contain
     )
     why = explain(story.steps)
     assert why.answer.startswith("The job is starting: 1 of 3 replicas up, without worker-1 and worker-2.")
-    assert [each.says for each in why.waits_for] == [
+    assert [wait.says for wait in why.waits_for] == [
         'worker-1: pod exists, and does not run yet (container "pytorch" waits: ImagePullBackOff)',
         "worker-2: pod asked for, and not seen yet",
     ]

@@ -43,7 +43,7 @@ def test_success_is_that_of_a_rule() -> None:
 def test_restarts_are_counted_for_each_replica() -> None:
     story = started(spec(restarting("worker", 2, "OnFailure", 1))).pod("worker-0", "Failed").gone("worker-0")
     story.pod("worker-0", "Running").pod("worker-1", "Failed").gone("worker-1").pod("worker-1", "Running")
-    said = [each.says for each in explain(story.steps).incidents if each.kind.value == "restart"]
+    said = [incident.says for incident in explain(story.steps).incidents if incident.kind.value == "restart"]
     assert [each.rpartition(". ")[2] for each in said] == ["It is restarted (restart 1 of 1)."] * 2
 
 
@@ -51,4 +51,4 @@ def test_a_job_none_of_whose_replicas_can_be_seen_waits_for_all_of_them() -> Non
     why = explain(started(spec()).pod("worker-0", "Unknown").pod("worker-1", "Unknown").steps)
     assert why.answer.startswith("It is not known how the job is: the status of all its replicas is lost.")
     assert why.incidents[-1].says == "The status of none of the job's replicas can be obtained."
-    assert [each.says for each in why.waits_for] == ["The status of the replicas that run."]
+    assert [wait.says for wait in why.waits_for] == ["The status of the replicas that run."]

@@ -23,7 +23,7 @@ def incident(story: Story, kind: IncidentKind) -> str:
 
 
 def test_a_launcher_that_is_held_back_waits_for_its_workers() -> None:
-    waits = {each.replicas: each.says for each in explain(job().at(3).ready("worker-0").steps).waits_for}
+    waits = {wait.replicas: wait.says for wait in explain(job().at(3).ready("worker-0").steps).waits_for}
     assert waits[("launcher-0",)] == "launcher-0: created once every worker is Running and Ready"
     assert list(waits) == [("launcher-0",), ("worker-1",)]
 

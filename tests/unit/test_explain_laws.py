@@ -119,9 +119,9 @@ def test_what_was_told_stays_told(story: Story) -> None:
     steps = story.steps
     for length in range(1, len(steps) + 1):
         incidents = explain(steps[:length]).incidents
-        assert [each.says for each in incidents][: len(told)] == told
-        assert all(step.seq >= each.seq for each in incidents for step in each.led_to)
-        told = [each.says for each in incidents]
+        assert [incident.says for incident in incidents][: len(told)] == told
+        assert all(step.seq >= incident.seq for incident in incidents for step in incident.led_to)
+        told = [incident.says for incident in incidents]
 
 
 @settings(max_examples=100)
@@ -133,7 +133,7 @@ def test_every_restart_failure_loss_and_pause_in_the_log_is_an_incident(story: S
         "RestartDenied": "failure",
         "JobDeleted": "deletion",
     }
-    kinds = [each.kind for each in explain(story.steps).incidents]
+    kinds = [incident.kind for incident in explain(story.steps).incidents]
     rest = Chronicle(story.steps).rest
     life = story.entries[: len(story.entries) - len(rest)]
     for event, kind in wanted.items():
@@ -160,5 +160,5 @@ PLANLESS = EVENTS.filter(lambda event: not isinstance(event, JobAdmitted | SpecC
 @given(st.lists(PLANLESS, max_size=6))
 def test_whatever_a_reader_accepts_can_be_explained(events: list[Event]) -> None:
     """Histories of other releases may hold any order of events: only what cannot be folded is refused."""
-    records = placed(chain(admitted(), *((each,) for each in events)))
+    records = placed(chain(admitted(), *((event,) for event in events)))
     assert as_text(explain(step for _, step in steps_of(JOB, records)))

@@ -17,7 +17,7 @@ def why(story: TorchStory) -> Explanation:
 def test_a_restart_is_told_with_its_cause() -> None:
     story = up().at(20).pod("worker-0", "Failed", exit_code=137).at(21).gone("worker-0")
     story.at(25).pod("worker-0", "Running")
-    (restart,) = [each for each in why(story).incidents if each.kind is IncidentKind.RESTART]
+    (restart,) = [incident for incident in why(story).incidents if incident.kind is IncidentKind.RESTART]
     assert 'worker-0 failed: container "pytorch" ended with exit code 137 (SIGKILL)' in restart.says
     assert restart.over_at is not None
     assert "made good" in why(story).answer

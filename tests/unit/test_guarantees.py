@@ -146,4 +146,4 @@ def test_a_product_that_breaks_a_promise_fails_the_test_of_it(
 def test_places_in_other_pages_exist() -> None:
     for page, place in re.findall(r"\]\((\w+\.md)#([\w-]+)\)", PAGE):
         titles = re.findall(r"^#+ (.*)$", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.MULTILINE)
-        assert place in {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in titles}
+        assert place in {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}

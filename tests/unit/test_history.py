@@ -70,6 +70,6 @@ def test_every_event_has_a_phrase(event: Event) -> None:
 
 def test_instants_are_stored_such_that_texts_sort_as_time_does() -> None:
     moments = [START + timedelta(microseconds=step) for step in (-1, 0, 1, 999_999, 10**9)]
-    texts = [text(each) for each in moments]
+    texts = [text(moment) for moment in moments]
     assert texts == sorted(texts)
     assert [datetime.fromisoformat(each) for each in texts] == moments

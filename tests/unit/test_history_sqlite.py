@@ -1,4 +1,4 @@
-"""The history view in a SQLite store: full disks, other layouts, and readers beside whoever writes."""
+"""The history view in a SQLite store: full disks, other layouts, and readers beside a writer."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
@@ -44,7 +44,7 @@ async def test_an_advance_that_failed_half_way_is_made_up_for_by_the_next(
     assert 1 < await view.position() < 900
     await log.store.read(lambda db: db.execute("PRAGMA max_page_count = 100000").fetchone())
     await projector.advance()
-    assert [each.seq for each in await view.entries(JOB)] == list(range(1, 901))
+    assert [entry.seq for entry in await view.entries(JOB)] == list(range(1, 901))
 
 
 class Asked(MemoryLog):
@@ -114,10 +114,10 @@ async def test_the_view_can_be_read_beside_the_server_that_writes_it(
     store = await SqliteStore.open(log.store.path, read_only=True)
     beside = History(SqliteDatabase(store))
     await beside.prepare()
-    assert [each.uid for each in await beside.list_jobs()] == [JOB]
+    assert [job.uid for job in await beside.list_jobs()] == [JOB]
     await log.append(history(1, OTHER))
     await projector.advance()
-    assert [each.uid for each in await beside.list_jobs()] == [OTHER, JOB]
+    assert [job.uid for job in await beside.list_jobs()] == [OTHER, JOB]
     await store.close()
 
 
@@ -132,7 +132,9 @@ def test_texts_of_instants_are_in_the_order_of_time_whatever_their_zone() -> Non
     noon = datetime(2024, 1, 9, 12, tzinfo=UTC)
     instants = [noon + timedelta(microseconds=step) for step in (-1, 0, 1, 1_000_000)]
     texts = [
-        text(each.astimezone(timezone(timedelta(hours=hours)))) for each in instants for hours in (-11, 0, 13)
+        text(instant.astimezone(timezone(timedelta(hours=hours))))
+        for instant in instants
+        for hours in (-11, 0, 13)
     ]
     assert texts == sorted(texts)
     assert len(set(texts)) == len(instants), "an instant has one text"

@@ -64,7 +64,7 @@ def test_a_life_is_told_in_chinese_without_a_word_of_english() -> None:
     assert chinese.answer == (
         "Job 已失败：决定结果的 worker-0 失败，且重启次数已用尽。起因是 worker-0：容器 pytorch 以退出码 1 结束。"
     )
-    said = [chinese.answer, *(each.says for each in chinese.incidents)]
+    said = [chinese.answer, *(incident.says for incident in chinese.incidents)]
     assert said[1] == "Job 已由 alice 提交，以 2 个副本启动。"
     assert said[2] == (
         "worker-1 失败：容器 pytorch 因超出内存上限被终止（OOMKilled，退出码 137）（节点 node-1）。"
@@ -77,7 +77,9 @@ def test_a_life_is_told_in_chinese_without_a_word_of_english() -> None:
 
 def test_what_a_cluster_says_stays_as_it_was_said() -> None:
     story = Story(workers(1)).submit().refused("Pod", 403, "exceeded quota: gpus")
-    (refusal,) = [each for each in explain(story.steps, "zh").incidents if each.nature == "abnormal"]
+    (refusal,) = [
+        incident for incident in explain(story.steps, "zh").incidents if incident.nature == "abnormal"
+    ]
     assert (
         refusal.says == "API server 拒绝了对 Pod mnist-7ac1b-worker-0 的 create 操作：exceeded quota: gpus。"
     )
@@ -85,7 +87,7 @@ def test_what_a_cluster_says_stays_as_it_was_said() -> None:
 
 def test_what_was_noticed_is_said_in_both_languages() -> None:
     story = Story(workers(1)).submit().all_pods("Running").pod("worker-0", "Failed", containers=OOM)
-    noticed = [words.seen_words(each.cause) for each in story.entries]
+    noticed = [words.seen_words(entry.cause) for entry in story.entries]
     assert in_words(noticed[0]) == "job, generation 1 by alice"
     assert in_words(noticed[-1]) == "pod worker-0 Failed, exit code 137 (SIGKILL)"
     assert in_words(noticed[-1], "zh") == "Pod worker-0 Failed，退出码 137（SIGKILL）"
@@ -98,7 +100,7 @@ def test_what_was_decided_is_said_in_chinese_without_a_word_of_english() -> None
     story.at(25).refused("Pod", 403).at(30).pod("worker-1", "Running").pod(
         "worker-0", "Failed", containers=FAILED
     )
-    decided = [each for entry in story.entries for each in entry.events if not isinstance(each, Announced)]
+    decided = [event for entry in story.entries for event in entry.events if not isinstance(event, Announced)]
     said = [in_words(event_words(each), "zh") for each in decided]
     assert "worker-1 失败（内存不足，退出码 137）" in said
     assert "worker-1 第 1 次重启，上限 1 次" in said

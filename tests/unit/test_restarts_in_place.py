@@ -30,8 +30,8 @@ def doing(state: ContainerStatus, restarts: int) -> Container:
 
 def told(story: Story, *containers: Container) -> tuple[Container, ...]:
     """What is known of the worker's containers after each of `containers` was reported, in that order."""
-    for each in containers:
-        story.pod("worker-0", "Running", containers=[each])
+    for container in containers:
+        story.pod("worker-0", "Running", containers=[container])
     return story.replica("worker-0").containers
 
 
@@ -74,7 +74,7 @@ def test_the_restarts_of_every_container_are_observed() -> None:
     }
     [seen] = observe(Change(Verb.MODIFIED, raw, AT))
     assert isinstance(seen, PodObserved)
-    assert [each.restarts for each in seen.containers] == [2, 7, 0, 0]
+    assert [container.restarts for container in seen.containers] == [2, 7, 0, 0]
 
 
 def test_no_restarts_are_not_written() -> None:

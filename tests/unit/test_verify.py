@@ -23,7 +23,7 @@ def records(bodies: Iterable[bytes]) -> list[Record]:
 
 def rewritten(bodies: list[bytes], seq: int, change: dict[str, object]) -> list[bytes]:
     """The history with one entry changed, and the hashes behind it made to fit."""
-    entries: list[Entry] = [decode(each) for each in bodies]
+    entries: list[Entry] = [decode(body) for body in bodies]
     entries[seq - 1] = entries[seq - 1].changed(**change)
     prev, result = GENESIS, []
     for entry in entries:

@@ -56,8 +56,8 @@ async def with_room(
             return working.result()
         raise NoRoom(await given_up())
     finally:
-        for each in (working, watching):
-            each.cancel()
+        for task in (working, watching):
+            task.cancel()
         await asyncio.gather(working, watching, return_exceptions=True)
 
 

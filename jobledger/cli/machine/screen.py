@@ -117,11 +117,11 @@ def screen(console: Console, shown: ShownJobs, *, everything: bool) -> Iterator[
         yield PlainScreen(console)
         return
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
-        found = LiveScreen(console, live, shown, everything=everything)
+        live_screen = LiveScreen(console, live, shown, everything=everything)
         try:
-            yield found
+            yield live_screen
         finally:
-            found.refresh()
+            live_screen.refresh()
 
 
 # ---- the picture -------------------------------------------------------------------------------------------

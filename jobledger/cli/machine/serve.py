@@ -113,8 +113,8 @@ async def _answer(
 def _welcome(app: "App", settings: "Settings", path: "Path", tcp: "Sequence[socket]") -> None:
     common.say(f"serving the store {settings.store}")
     common.say(f"  socket   {path}")
-    for each in tcp:
-        host, port = each.getsockname()[:2]
+    for listening in tcp:
+        host, port = listening.getsockname()[:2]
         common.say(f"  address  http://{f'[{host}]' if ':' in host else host}:{port}")
     adopted = _unfinished(app)
     if adopted:

@@ -89,15 +89,15 @@ def _path_goal(text: str, rest: str) -> Goal:
 
     path, _, value = rest.partition("}=") if rest.startswith("{") else rest.partition("=")
     try:
-        found = Path.parse(path.strip("{}'\" "))
+        json_path = Path.parse(path.strip("{}'\" "))
     except PathInvalid as error:
         raise typer.BadParameter(str(error)) from None
     wished = value.strip("'\"")
     if path.strip("{}'\" .") == "status.phase":
         wished = _meant(wished)
     if value:
-        return Goal(text, lambda job: wished in found.texts(job))
-    return Goal(text, lambda job: bool(found.texts(job)))
+        return Goal(text, lambda job: wished in json_path.texts(job))
+    return Goal(text, lambda job: bool(json_path.texts(job)))
 
 
 def _meant(said: str) -> str:
@@ -112,9 +112,9 @@ def _phase(job: Manifest) -> str:
 
 
 def _condition(job: Manifest, type_: str) -> str:
-    for each in (job.get("status") or {}).get("conditions") or ():
-        if each["type"].lower() == type_.lower():
-            return str(each["status"])
+    for condition in (job.get("status") or {}).get("conditions") or ():
+        if condition["type"].lower() == type_.lower():
+            return str(condition["status"])
     return ""
 
 

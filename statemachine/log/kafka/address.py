@@ -93,7 +93,7 @@ class Address:
     def of(cls, url: str, security: Security | None = None) -> Self:
         """What `kafka://host:port[,host:port…][/prefix]` says. Raises ConfigError."""
         parts = urlsplit(url)
-        servers = tuple(each for each in parts.netloc.split(",") if each)
+        servers = tuple(part for part in parts.netloc.split(",") if part)
         prefix = parts.path.strip("/") or DEFAULT_PREFIX
         if parts.scheme != "kafka" or not servers or not all(map(_is_server, servers)):
             raise ConfigError(f'--log needs a URL such as kafka://broker-1:9092,broker-2:9092, not "{url}"')
@@ -124,5 +124,5 @@ def _is_server(text: str) -> bool:
 def _is_prefix(text: str) -> bool:
     """Source: Kafka, legal characters of topic names."""
     return len(text) <= _LONGEST_PREFIX and all(
-        each.isascii() and (each.isalnum() or each in "._-") for each in text
+        character.isascii() and (character.isalnum() or character in "._-") for character in text
     )

@@ -45,14 +45,14 @@ class Checkpoints:
         """The reader's consumer, which reads nothing; one that failed is not used again."""
         async with self._turn:
             with ours(self._address, f"keep the place of reader {reader}"):
-                found = self._members.pop(reader, None) or await self._new(reader)
+                member = self._members.pop(reader, None) or await self._new(reader)
                 try:
                     async with asyncio.timeout(PATIENCE):
-                        yield found
+                        yield member
                 except BaseException:
-                    await stopped(found)
+                    await stopped(member)
                     raise
-                self._members[reader] = found
+                self._members[reader] = member
 
     async def _new(self, reader: str) -> Any:
         made = await started(consumer(self._address, f"{self._address.prefix}.reader.{reader}", wait=1))

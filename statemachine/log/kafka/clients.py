@@ -1,7 +1,7 @@
 """Clients of Kafka with the options that hold everywhere here, and their errors as ours.
 
 aiokafka tries again for ever in some places, and for 40 seconds in others. So every wait for it has an end of its
-own, and whoever was not answered by then hears LogUnavailable. A client that failed is thrown away.
+own, and a caller without an answer by then gets LogUnavailable. A client that failed is thrown away.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ _REQUEST: Final = 5_000
 _TRANSACTION: Final = 900_000
 """Milliseconds after which brokers abort what a writer that is gone has left open, if nobody took over before.
 
-The longest that they allow by default: whoever takes over ends it at once, and until then nobody writes behind it. A
+The longest that they allow by default: the next owner ends it at once, and until then nobody writes behind it. A
 broker that starts when the time is over may lose sight of it (Kafka 4.3), see `Writer.settle`.
 """
 
@@ -211,7 +211,7 @@ def _other_protocol(broker: str, protocol: str, *, plain: bool) -> OtherProtocol
 
 
 async def _speaks_tls(host: str, port: int) -> bool:
-    """Whoever listens there shakes hands, whatever the certificate: nothing is sent to them."""
+    """The server there completes the handshake, whatever the certificate: nothing is sent to them."""
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     try:
@@ -274,7 +274,7 @@ async def cut_off(client: Any) -> None:
 
 
 async def leave(consumer: Any) -> None:
-    """The member has left the group, if that can be said now. Whoever ends in order hands over. Never fails."""
+    """The member has left the group, if that can be said now. A member that ends in order hands over. Never fails."""
     become_dynamic(consumer)
     await stopped(consumer)
 

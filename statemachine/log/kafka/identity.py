@@ -1,6 +1,6 @@
 """What a ledger in Kafka is called: a record in partition 0 of its topic of positions, written once.
 
-Whoever writes it does so in a transaction under an id of the ledger's own: of two that come at once one is fenced,
+Its writer does so in a transaction under an id of the ledger's own: of two that come at once one is fenced,
 and reads what the other has written.
 """
 

@@ -40,13 +40,13 @@ class Setting:
     least: int | None = None
     most: int | None = None
 
-    def allows(self, found: str) -> bool:
+    def allows(self, value: str) -> bool:
         """A topic with this value loses nothing."""
         if self.must:
-            return found == self.value
+            return value == self.value
         if self.least is None:
             return True
-        number = math.inf if found == "-1" else int(found)
+        number = math.inf if value == "-1" else int(value)
         return self.least <= number <= (math.inf if self.most is None else self.most)
 
     @property
@@ -122,7 +122,7 @@ _DELETED: Final = Setting(
 _NO_LIMIT: Final = Setting(
     "retention.bytes",
     "-1",
-    "A limit in bytes would delete records of whoever writes most, at no time that could be foretold.",
+    "A limit in bytes would delete records of the jobs that write most, at no time that could be foretold.",
     must=True,
 )
 
@@ -143,13 +143,13 @@ EVENTS: Final = Topic(
 
 OBSERVATIONS: Final = Topic(
     "observations",
-    "what was noticed outside, until it is decided",
+    "observations, until they are decided",
     (
         _DELETED,
         Setting(
             "retention.ms",
             str(7 * _DAY),
-            "What was noticed must be there until it is decided, also when nobody decides over a weekend.",
+            "An observation must be there until it is decided, also when no engine runs over a weekend.",
             least=_DAY,
         ),
         _NO_LIMIT,
@@ -238,10 +238,10 @@ TOPICS: Final = (EVENTS, OBSERVATIONS, JOBS, DEAD_LETTERS, CLOUDEVENTS, POSITION
 """All of them. The first that exists says how many partitions there are."""
 
 
-def faults(topic: Topic, name: str, copies: int, found: Mapping[str, str]) -> list[str]:
+def faults(topic: Topic, name: str, copies: int, settings: Mapping[str, str]) -> list[str]:
     """What is wrong with the topic's settings, a sentence each; `name` is its whole name."""
     return [
-        f"{name}: {each.name} is {found[each.name]}, but must be {each.demand}. {each.reason}"
-        for each in topic.settings(copies)
-        if each.name in found and not each.allows(found[each.name])
+        f"{name}: {setting.name} is {settings[setting.name]}, but must be {setting.demand}. {setting.reason}"
+        for setting in topic.settings(copies)
+        if setting.name in settings and not setting.allows(settings[setting.name])
     ]

@@ -53,15 +53,15 @@ class Letters:
 
     async def load(self) -> Sequence[DeadLetter]:
         """See EventLog.dead_letters."""
-        found: dict[int, DeadLetter] = {}
+        letters: dict[int, DeadLetter] = {}
         async for batch in self._topic.read(0, await self._topic.end(self._end)):
             for message in batch:
                 if (retry := retry_of(message)) is None:
                     letter = letter_of(message, self._number)
-                    found[letter.id] = letter
-                elif (retried := found.get(retry[0])) is not None:
-                    found[retried.id] = replace(retried, retried_at=retry[1])
-        return list(found.values())
+                    letters[letter.id] = letter
+                elif (retried := letters.get(retry[0])) is not None:
+                    letters[retried.id] = replace(retried, retried_at=retry[1])
+        return list(letters.values())
 
     async def count(self) -> int:
         """See EventLog.dead_letter_count; only those that were not counted before are looked at."""
@@ -70,7 +70,7 @@ class Letters:
             if end < self._counted:  # the topic was emptied, or is another
                 self._counted = self._count = 0
             async for batch in self._topic.read(self._counted, end):
-                self._count += sum(retry_of(each) is None for each in batch)
+                self._count += sum(retry_of(letter) is None for letter in batch)
                 self._counted = batch[-1].offset + 1
             return self._count
 

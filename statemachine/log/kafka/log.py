@@ -40,7 +40,7 @@ _PATIENCE: Final = 3.0
 class KafkaLog:
     """An EventLog in a partition. It has one writer, the last who opened it so, and any number of readers.
 
-    A writer that fails is of no use any more: its methods raise OwnerLost, reading goes on. Whoever still owns the
+    A writer that fails is of no use any more: its methods raise OwnerLost, reading goes on. The owner of the
     partition closes it and opens another, which settles what had become of the last append.
     """
 
@@ -73,7 +73,7 @@ class KafkaLog:
         key: bytes | None = None,
         stamping: Stamping = unstamped,
     ) -> Self:
-        """The log in the partition; whoever wrote it before can do so no more (unless `read_only`).
+        """The log in the partition; a writer before this one can write no more (unless `read_only`).
 
         With a `key` its snapshots are sealed, and only those that are sealed with it are used. `stamping` gets the
         append times of what is written.
@@ -139,7 +139,7 @@ class KafkaLog:
         """See EventLog: one transaction.
 
         A seq is taken if it is not behind the last one appended here. One that was only found by reading is
-        refused once: then whoever asks has had the chance to look, and readers decide which of two they accept.
+        refused once: then the caller has had the chance to look, and readers decide which of two they accept.
 
         Raises:
             SeqConflict: see above.
@@ -152,7 +152,7 @@ class KafkaLog:
     async def _append(self, writer: Writer, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
         async with self._appending:
             self._refuse_taken(drafts)
-            rows = [entry_row(each) for each in drafts]
+            rows = [entry_row(draft) for draft in drafts]
             for draft, row in zip(drafts, rows, strict=True):
                 if not row.fits:
                     raise StoreUnusable(
@@ -175,12 +175,12 @@ class KafkaLog:
 
     def _refuse_taken(self, drafts: Sequence[EntryDraft]) -> None:
         keys: set[tuple[JobUid, Seq]] = set()
-        for each in drafts:
-            last = self._last(each.job)
-            if each.seq <= last or (each.job, each.seq) in keys:
-                self._found.pop(each.job, None)
-                raise SeqConflict(each.job, each.seq, last)
-            keys.add((each.job, each.seq))
+        for draft in drafts:
+            last = self._last(draft.job)
+            if draft.seq <= last or (draft.job, draft.seq) in keys:
+                self._found.pop(draft.job, None)
+                raise SeqConflict(draft.job, draft.seq, last)
+            keys.add((draft.job, draft.seq))
 
     async def scan(
         self, after: Position = 0, *, job: JobUid | None = None, after_seq: Seq = 0
@@ -197,7 +197,7 @@ class KafkaLog:
             async for batch in batches:
                 found = self._records(batch)
                 if job is not None:
-                    found = [each for each in found if each.job == job and each.seq > after_seq]
+                    found = [record for record in found if record.job == job and record.seq > after_seq]
                 if found:
                     yield found
 
@@ -219,11 +219,11 @@ class KafkaLog:
 
     def _records(self, batch: Sequence[Message]) -> list[Record]:
         """Only what is next in its job is taken to be of its history: anybody may have written any number."""
-        records = [record_of(each) for each in batch]
+        records = [record_of(message) for message in batch]
         if self._writer is not None:
-            for each in records:
-                if each.seq == self._last(each.job) + 1:
-                    self._found[each.job] = each.seq
+            for record in records:
+                if record.seq == self._last(record.job) + 1:
+                    self._found[record.job] = record.seq
         return records
 
     def _last(self, job: JobUid) -> Seq:
@@ -247,7 +247,7 @@ class KafkaLog:
             return Saved(0, [], {})
         saved = await self._snapshots.load()
         if self._writer is not None:
-            self._found |= {each.job: each.seq for each in saved.snapshots}
+            self._found |= {snapshot.job: snapshot.seq for snapshot in saved.snapshots}
         return saved
 
     async def save_snapshots(
@@ -264,10 +264,10 @@ class KafkaLog:
             if not self._snapshots.is_loaded and not await self._has(self._jobs):
                 raise LogUnavailable(str(missing(self.address, self._jobs.topic, self.partition)))
             await self._snapshots.save(writer, position, snapshots, source)
-            for each in snapshots:
-                if each.closed:  # nobody appends to it any more
-                    self._appended.pop(each.job, None)
-                    self._found.pop(each.job, None)
+            for snapshot in snapshots:
+                if snapshot.closed:  # nobody appends to it any more
+                    self._appended.pop(snapshot.job, None)
+                    self._found.pop(snapshot.job, None)
 
     async def drop_snapshots(self) -> None:
         """See EventLog."""
@@ -342,7 +342,7 @@ class KafkaLog:
         return self._writer
 
     async def _whole(self, work: Coroutine[Any, Any, T]) -> T:
-        """`work` is done to its end, also if whoever asked for it is cancelled meanwhile."""
+        """`work` is done to its end, also if its caller is cancelled meanwhile."""
         task = asyncio.create_task(work, name=f"write to {self}")
         self._works.add(task)
         task.add_done_callback(self._done)

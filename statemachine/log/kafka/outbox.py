@@ -1,4 +1,4 @@
-"""Observations on their way to whoever owns the partition of their job."""
+"""Observations on their way to the owner of the partition of their job."""
 
 import asyncio
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class KafkaOutbox:
         """See Outbox."""
         if not observations:
             return
-        rows = [self._addressed(each) for each in observations]
+        rows = [self._addressed(observation) for observation in observations]
         async with self._turn:
             with ours(self._address, f"write to topic {self._address.topic(OBSERVATIONS.name)}"):
                 try:

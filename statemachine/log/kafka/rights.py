@@ -52,7 +52,7 @@ PUBLISH: Final = "jobledger events"
 """All of its verbs; those that only read need no right to write, once the ledger has its name."""
 
 CONSUMER: Final = "consumer"
-"""Whoever reads public events, and nothing else."""
+"""Readers of public events, and nothing else."""
 
 
 def rights(prefix: str = DEFAULT_PREFIX) -> Mapping[str, tuple[Right, ...]]:

@@ -178,7 +178,7 @@ class Snapshots:
         pages = (CLOSED + b"%d" % number for number in range(held.number + 1))
         jobs = (job.encode() for job in held.open)
         rows = [Row(key, None) for key in dict.fromkeys((COVERED, *pages, *jobs, *sorted(held.refused)))]
-        for part in _parts([_Write(each) for each in rows]):
+        for part in _parts([_Write(row) for row in rows]):
             await self._write(writer, [each.row for each in part])
         self._held, self._covered = _Held(), 0
 
@@ -195,7 +195,7 @@ def _writes(held: _Held, snapshots: Sequence[Snapshot], seal: Seal | None) -> It
     """What saves the snapshots: those of closed jobs go from their own records to pages."""
     yield from (_Write(Row(key, None)) for key in sorted(held.refused))
     number, page = held.number, dict(held.page)
-    closed = {each.job: each.seq for each in snapshots if each.closed}
+    closed = {snapshot.job: snapshot.seq for snapshot in snapshots if snapshot.closed}
     for job, seq in closed.items():
         if len(page) >= _PAGE and job not in page:
             yield _sealed(_Write(page_row(number, page), number=number, page=page), seal)
@@ -203,11 +203,11 @@ def _writes(held: _Held, snapshots: Sequence[Snapshot], seal: Seal | None) -> It
         page[job] = seq
     if closed:
         yield _sealed(_Write(page_row(number, page), number=number, page=page), seal)
-    for each in snapshots:
-        if not each.closed:
-            yield _sealed(_Write(snapshot_row(each), opened=each.job), seal)
-        elif each.job in held.open:
-            yield _Write(Row(each.job.encode(), None))
+    for snapshot in snapshots:
+        if not snapshot.closed:
+            yield _sealed(_Write(snapshot_row(snapshot), opened=snapshot.job), seal)
+        elif snapshot.job in held.open:
+            yield _Write(Row(snapshot.job.encode(), None))
 
 
 def _sealed(write: _Write, seal: Seal | None) -> _Write:
@@ -237,10 +237,10 @@ def _parts(writes: Sequence[_Write]) -> Iterator[list[_Write]]:
     """The writes in pieces of a transaction each; one that is empty if there are none."""
     part: list[_Write] = []
     size = 0
-    for each in writes:
-        if part and (len(part) == _ROWS or size + each.row.size > _BYTES):
+    for write in writes:
+        if part and (len(part) == _ROWS or size + write.row.size > _BYTES):
             yield part
             part, size = [], 0
-        part.append(each)
-        size += each.row.size
+        part.append(write)
+        size += write.row.size
     yield part

@@ -56,8 +56,8 @@ class Found:
         parts = metadata["partitions"]
         held = {name: value for name, value, *_ in entries if value is not None}
         own = {name: value for name, value, _, source, *_ in entries if source == _OWN and value is not None}
-        copies = min((len(each["replicas"]) for each in parts), default=0)
-        return cls(len(parts), copies, all(each["leader"] >= 0 for each in parts), held, own)
+        copies = min((len(part["replicas"]) for part in parts), default=0)
+        return cls(len(parts), copies, all(part["leader"] >= 0 for part in parts), held, own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ async def partitions(address: Address) -> int:
 
 def _number(address: Address, there: Mapping[str, Found], wanted: int | None) -> int:
     """How many partitions a topic has that is made now."""
-    known = [(each.name, there[each.name].partitions) for each in TOPICS if each.name in there]
+    known = [(topic.name, there[topic.name].partitions) for topic in TOPICS if topic.name in there]
     if not known:
         return wanted or DEFAULT_PARTITIONS
     name, count = known[0]
@@ -159,10 +159,10 @@ def _uneven(address: Address, there: Mapping[str, Found]) -> list[str]:
         return []
     count = there[EVENTS.name].partitions
     return [
-        f"{address.topic(each.name)}: it has {there[each.name].partitions} partitions, but must have {count}, as "
+        f"{address.topic(topic.name)}: it has {there[topic.name].partitions} partitions, but must have {count}, as "
         f"{address.topic(EVENTS.name)} has. A job is in the partition of the same number in all of them."
-        for each in TOPICS
-        if each.name in there and there[each.name].partitions != count
+        for topic in TOPICS
+        if topic.name in there and there[topic.name].partitions != count
     ]
 
 
@@ -205,7 +205,7 @@ async def _look(admin: AIOKafkaAdminClient, address: Address) -> dict[str, Found
 
     All topics are asked for: brokers may make one that is asked for by its name.
     """
-    ours = {address.topic(each.name): each.name for each in TOPICS}
+    ours = {address.topic(topic.name): topic.name for topic in TOPICS}
     there = {each["topic"]: each for each in await _asked(admin.describe_topics) if each["topic"] in ours}
     if not there:
         return {}
@@ -255,7 +255,7 @@ async def _apply(
 
 async def _make(admin: AIOKafkaAdminClient, topic: Topic, name: str, count: int, copies: int) -> bool:
     """False if the topic is there already."""
-    settings = {each.name: each.value for each in topic.settings(copies)}
+    settings = {setting.name: setting.value for setting in topic.settings(copies)}
     new = NewTopic(name, count, copies, topic_configs=settings)
     response = await _asked(lambda: admin.create_topics([new], _TIMEOUT))
     for _, code, message in response.topic_errors:
@@ -282,9 +282,9 @@ async def _grow(
 async def _set_right(admin: AIOKafkaAdminClient, topic: Topic, name: str, found: Found) -> list[str]:
     """What the topic has set besides is set again with it: the request replaces all of the topic's own settings."""
     wrong = [
-        each
-        for each in topic.settings(found.copies)
-        if each.name in found.settings and not each.allows(found.settings[each.name])
+        setting
+        for setting in topic.settings(found.copies)
+        if setting.name in found.settings and not setting.allows(found.settings[setting.name])
     ]
     if not wrong:
         return []
@@ -302,7 +302,7 @@ async def _is_empty(address: Address, name: str, count: int) -> bool:
     consumer = AIOKafkaConsumer(**address.options(), request_timeout_ms=_TIMEOUT)
     await consumer.start()
     try:
-        parts = [TopicPartition(name, each) for each in range(count)]
+        parts = [TopicPartition(name, number) for number in range(count)]
         begin, end = await consumer.beginning_offsets(parts), await consumer.end_offsets(parts)
     finally:
         await consumer.stop()

@@ -43,7 +43,7 @@ def main() -> int:
     if wanted.json:
         data = {
             "machine": where,
-            "runs": [each.data() for each in runs],
+            "runs": [run.data() for run in runs],
             "goals": [each.data() for each in found],
         }
         wanted.json.write_text(json.dumps(data, indent=2) + "\n")

@@ -40,7 +40,7 @@ def _quantiles(took: Mapping[str, list[float]]) -> dict[str, float]:
     """Median and 99th percentile, in milliseconds."""
     found = {}
     for key, seconds in took.items():
-        ms = sorted(1000 * each for each in seconds)
+        ms = sorted(1000 * second for second in seconds)
         found[key], found[f"{key}_p99"] = statistics.median(ms), ms[int(len(ms) * 0.99)]
     return found
 
@@ -107,7 +107,7 @@ class _Jobs:
         await asyncio.sleep(_REST)
 
     async def _all_running(self, name: str) -> None:
-        await self._soon(lambda: all(self._phase(name, each) == "Running" for each in REPLICAS))
+        await self._soon(lambda: all(self._phase(name, replica) == "Running" for replica in REPLICAS))
         await asyncio.sleep(_REST)
 
     def _gone(self, name: str) -> asyncio.Task[float | None]:

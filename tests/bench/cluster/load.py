@@ -64,7 +64,7 @@ async def many_jobs(program: Program, process: Process, plane: Plane, jobs: int)
 async def _start(api: Api, view: View, shape: Shape, accounts: Accounts, jobs: int) -> None:
     pods = len(REPLICAS) * jobs
     manifests = [shape.manifest(f"job-{number}") for number in range(jobs)]
-    await at_once([partial(api.call, "POST", shape.path, each) for each in manifests])
+    await at_once([partial(api.call, "POST", shape.path, manifest) for manifest in manifests])
     accounts.note("applied", time.perf_counter())
     accounts.note("pods_exist", await view.until(lambda: view.pods_ever >= pods, _PATIENCE))
     accounts.note("jobs_running", await view.until(lambda: view.reached["Running"] >= jobs, _PATIENCE))

@@ -14,9 +14,9 @@ _IDLE: Final = slice(3, 5)
 def family(pid: int) -> list[int]:
     """The process and all that descend from it."""
     parents: dict[int, list[int]] = {}
-    for each in Path("/proc").iterdir():
-        if each.name.isdigit() and (fields := _stat(int(each.name))):
-            parents.setdefault(int(fields[1]), []).append(int(each.name))
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit() and (fields := _stat(int(path.name))):
+            parents.setdefault(int(fields[1]), []).append(int(path.name))
     found = [pid]
     for known in found:
         found += parents.get(known, [])
@@ -51,7 +51,7 @@ class Busy(NamedTuple):
     def now(cls) -> Self:
         """This moment."""
         line = Path("/proc/stat").read_text().partition("\n")[0]
-        ticks = [int(each) for each in line.split()[1:9]]
+        ticks = [int(part) for part in line.split()[1:9]]
         return cls(time.perf_counter(), (sum(ticks) - sum(ticks[_IDLE])) / _TICKS)
 
     def others(self, ours: float) -> float:

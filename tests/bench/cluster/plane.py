@@ -38,7 +38,7 @@ class Plane:
 
     def pids(self) -> list[int]:
         """Of its parts."""
-        return [int(each.read_text()) for each in self.folder.glob("*.pid")]
+        return [int(path.read_text()) for path in self.folder.glob("*.pid")]
 
     async def apply(self, *objects: Manifest) -> None:
         """The objects are there."""
@@ -85,7 +85,7 @@ async def _serving(plane: Plane, crds: tuple[Manifest, ...]) -> None:
     """The kinds can be used, and the namespace takes pods."""
     specs = [crd["spec"] for crd in crds]
     paths = [
-        f"/apis/{each['group']}/{each['versions'][0]['name']}/{each['names']['plural']}" for each in specs
+        f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}" for spec in specs
     ]
     async with Api.opened(plane.kubeconfig) as api:
         for path in [*paths, f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"]:

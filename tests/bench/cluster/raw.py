@@ -107,7 +107,7 @@ class _Story:
         for seen in observe.observe(Change(Verb.MODIFIED, thing, datetime.now(UTC))):
             events = decide(self.state, _with_settings(seen))
             self.state = fold(self.state, events)
-            self._announced += [each for each in events if isinstance(each, Announced)]
+            self._announced += [event for event in events if isinstance(event, Announced)]
 
     def said(self) -> Iterator[Manifest]:
         """The Events of what was announced since the last call."""

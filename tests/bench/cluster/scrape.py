@@ -10,7 +10,7 @@ def series(text: str, name: str) -> Iterator[tuple[Mapping[str, str], int]]:
     """Labels and value of each series of the counter. For label values without commas."""
     for line in text.splitlines():
         if line.startswith(f"{name}{{"):
-            pairs = (each.partition("=") for each in line[len(name) + 1 : line.rindex("}")].split(","))
+            pairs = (part.partition("=") for part in line[len(name) + 1 : line.rindex("}")].split(","))
             yield {key: value.strip('"') for key, _, value in pairs}, int(float(line.split()[-1]))
 
 

@@ -50,7 +50,7 @@ class Shape:
     def replica(self, pod: Manifest) -> str:
         """Which of REPLICAS the pod is."""
         labels = pod["metadata"]["labels"]
-        type_, index = (labels[each] for each in self.labels)
+        type_, index = (labels[label] for label in self.labels)
         return f"{type_}-{index}"
 
 
@@ -69,7 +69,9 @@ def _t9k_phase(status: Mapping[str, Any]) -> str:
 
 def _kubeflow_phase(status: Mapping[str, Any]) -> str:
     """The condition that was set last and holds: the operator keeps them in that order."""
-    holding = [each["type"] for each in status.get("conditions") or () if each["status"] == "True"]
+    holding = [
+        condition["type"] for condition in status.get("conditions") or () if condition["status"] == "True"
+    ]
     return str(holding[-1]) if holding else ""
 
 

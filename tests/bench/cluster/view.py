@@ -50,8 +50,8 @@ class View:
                 tasks.create_task(view._follow(shape.path, view._take_job)),
             ]
             yield view
-            for each in follows:
-                each.cancel()
+            for follow in follows:
+                follow.cancel()
 
     async def until(self, fact: Fact, seconds: float) -> float | None:
         """When the event was read that made `fact` true; None if none did in so many seconds."""
@@ -92,7 +92,7 @@ class View:
 
     async def _list(self, path: str, take: Take) -> str:
         listed = await self._api.call("GET", path)
-        there = {each["metadata"]["name"] for each in listed["items"]}
+        there = {manifest["metadata"]["name"] for manifest in listed["items"]}
         for name, gone in list(self._known.setdefault(path, {}).items()):
             if name not in there:
                 self._tell(path, take, "DELETED", gone)

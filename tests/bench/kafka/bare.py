@@ -65,8 +65,8 @@ class Bare:
         sent = []
         for part, messages in found.items():
             batch = writer.create_batch()
-            for each in messages:
-                if (row := self._entry(each.value)) is not None:
+            for message in messages:
+                if (row := self._entry(message.value)) is not None:
                     headers = list(row.headers)
                     if batch.append(timestamp=None, key=row.key, value=row.value, headers=headers) is None:
                         sent.append(await self._send(writer, batch, part.partition))

@@ -50,27 +50,27 @@ async def _measure(kafka: Kafka, load: Load, who: str, workers: int) -> _Measure
         with ExitStack() as stack:
             processes = [stack.enter_context(Deciding(who, address)) for _ in range(workers)]
             share = PARTITIONS // workers
-            await until(lambda: all(each.latest.owned == share for each in processes))
+            await until(lambda: all(process.latest.owned == share for process in processes))
             await load.put(address)
             there = time.time()
-            await until(lambda: sum(each.latest.decided for each in processes) >= load.size)
-            return _between(there, [each.lines() for each in processes], load.size)
+            await until(lambda: sum(process.latest.decided for process in processes) >= load.size)
+            return _between(there, [process.lines() for process in processes], load.size)
 
 
 def _between(begin: float, told: Sequence[list[Line]], size: int) -> _Measured:
     """`begin`: when the last was put; if nearly all was decided by then, from the first decision on."""
     starts = [_at(lines, begin) for lines in told]
     if sum(each.decided for each in starts) > size // 2:
-        begin = min(each.at for lines in told for each in lines if each.decided)
+        begin = min(line.at for lines in told for line in lines if line.decided)
         starts = [_at(lines, begin) for lines in told]
-    lasts = [next(each for each in lines if each.decided == lines[-1].decided) for lines in told]
+    lasts = [next(line for line in lines if line.decided == lines[-1].decided) for lines in told]
     done = size - sum(each.decided for each in starts)
     spent = sum(last.cpu - start.cpu for start, last in zip(starts, lasts, strict=True))
     return _Measured(done / (max(each.at for each in lasts) - begin), 1e6 * spent / done)
 
 
 def _at(lines: Sequence[Line], when: float) -> Line:
-    return [each for each in lines if each.at <= when][-1]
+    return [line for line in lines if line.at <= when][-1]
 
 
 async def until(look: Callable[[], bool]) -> None:

@@ -49,7 +49,7 @@ async def _measure(kafka: Kafka, feed: str, seconds: float) -> list[float]:
 
 
 async def steadily(outbox: KafkaOutbox, observations: Sequence[Observation], rate: float) -> None:
-    """The observations are put at this rate, each noticed at the moment when it is due, however late it is put."""
+    """The observations are put at this rate, each observed at the moment when it is due, however late it is put."""
     begun, done = time.time(), 0
     while done < len(observations):
         due = min(len(observations), int((time.time() - begun) * rate) + 1)

@@ -54,9 +54,9 @@ class Load:
     def __init__(self, observations: Sequence[Observation]) -> None:
         self.size = len(observations)
         self._rows: defaultdict[int, list[tuple[bytes, bytes]]] = defaultdict(list)
-        for each in observations:
-            row = each.job.encode(), encode_observation(each)
-            self._rows[partition_of(each.job, PARTITIONS)].append(row)
+        for observation in observations:
+            row = observation.job.encode(), encode_observation(observation)
+            self._rows[partition_of(observation.job, PARTITIONS)].append(row)
 
     async def put(self, address: Address) -> None:
         """All of them are in the topic, those of a partition in their order."""

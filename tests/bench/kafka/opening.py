@@ -50,8 +50,8 @@ async def _begin(address: Address, feed: str, waiting: int) -> _Began:
     with Deciding(feed, address) as process:
         await until(lambda: process.latest.decided >= waiting)
         lines = process.lines()
-    first = next(each.at for each in lines if each.decided)
-    last = next(each.at for each in lines if each.decided >= waiting)
+    first = next(line.at for line in lines if line.decided)
+    last = next(line.at for line in lines if line.decided >= waiting)
     return _Began(first - begun, last - begun)
 
 

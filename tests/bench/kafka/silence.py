@@ -71,7 +71,7 @@ async def _restart(*both: Deciding) -> None:
 
 async def _measure(kafka: Kafka, feed: str, session: float, step: Step, instances: tuple[str, str]) -> float:
     async with ledger(kafka) as address, _arrivals(address) as arrived:
-        one, two = (Deciding(feed, address, session=session, instance=each) for each in instances)
+        one, two = (Deciding(feed, address, session=session, instance=instance) for instance in instances)
         with one, two:
             await until(lambda: one.latest.owned == two.latest.owned == PARTITIONS // 2)
             outbox = await KafkaOutbox.open(address)

@@ -59,7 +59,7 @@ class Deciding:
     def lines(self) -> list[Line]:
         """All that it has said so far."""
         whole = self._out.read_text().rpartition("\n")[0]
-        return [Line(*json.loads(each)) for each in whole.splitlines()]
+        return [Line(*json.loads(line)) for line in whole.splitlines()]
 
     @property
     def latest(self) -> Line:

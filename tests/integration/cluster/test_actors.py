@@ -68,7 +68,7 @@ class Scene:
         """Who wrote the generation, and how that is known, once the history says it."""
 
         def look() -> tuple[str, str] | None:
-            return next((each[1:] for each in self.entries(name) if each[0] == generation), None)
+            return next((entry[1:] for entry in self.entries(name) if entry[0] == generation), None)
 
         return wait_for(f"generation {generation} of {name}", look)
 
@@ -133,7 +133,7 @@ def test_the_history_names_the_user_whom_the_api_server_knew(guarded: Scene) -> 
     jobs.kubectl("scale", "pj/train", "--replicas=2")
     assert guarded.told("train", 4) == ("kubectl", "manager")
     why = guarded.ask("train/why", guarded.front)
-    says = " ".join(each["says"] for each in why["incidents"])
+    says = " ".join(incident["says"] for incident in why["incidents"])
     assert f"by {bob.name} (verified)" in says
     assert "(field manager kubectl)" in says
 

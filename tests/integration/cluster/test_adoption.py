@@ -66,7 +66,7 @@ class OfTheOperator:
             json.dumps(_status(name, *types)),
         )
         if types[-1] == "Running":
-            self.kubectl("apply", "-f", "-", input=[self._pod(name, each) for each in PODS])
+            self.kubectl("apply", "-f", "-", input=[self._pod(name, pod) for pod in PODS])
 
     def _pod(self, name: str, replica: str) -> Manifest:
         type_, index = PODS[replica]
@@ -98,14 +98,18 @@ class OfTheOperator:
 
     def uids(self) -> dict[str, str]:
         found = self.cluster.get("-n", self.namespace, "pods")["items"]
-        return {each["metadata"]["name"]: each["metadata"]["uid"] for each in found}
+        return {manifest["metadata"]["name"]: manifest["metadata"]["uid"] for manifest in found}
 
     def running(self) -> int:
         found = self.cluster.get("-n", self.namespace, "pods")["items"]
         return sum(each["status"].get("phase") == "Running" for each in found)
 
     def conditions(self, name: str) -> list[str]:
-        return [each["type"] for each in self.job(name)["status"]["conditions"] if each["status"] == "True"]
+        return [
+            condition["type"]
+            for condition in self.job(name)["status"]["conditions"]
+            if condition["status"] == "True"
+        ]
 
 
 def _status(name: str, *types: str) -> Manifest:
@@ -173,8 +177,8 @@ def test_a_ledger_that_is_lost_costs_no_pod_and_holds_up_no_namespace(
     ended = jobs.status("done")["conditions"]
 
     controller.kill()
-    for each in controller.store.parent.glob(f"{controller.store.name}*"):
-        each.unlink()
+    for path in controller.store.parent.glob(f"{controller.store.name}*"):
+        path.unlink()
     controller.start()
     jobs.apply(job("after"))
     wait_for("new jobs run", lambda: jobs.status("after").get("phase") == "Running", 60)

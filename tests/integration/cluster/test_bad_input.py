@@ -190,8 +190,8 @@ def in_force(jobs: Jobs, *manifests: Manifest) -> Iterator[None]:
         )
         yield
     finally:
-        for each in manifests:
-            jobs.kubectl("delete", each["kind"], each["metadata"]["name"])
+        for manifest in manifests:
+            jobs.kubectl("delete", manifest["kind"], manifest["metadata"]["name"])
 
 
 def test_a_policy_that_finds_pods_invalid_fails_the_job_with_its_sentence(
@@ -264,7 +264,7 @@ def test_a_kind_of_another_version_is_a_kind_that_is_not_installed(
 ) -> None:
     controller.stop()
     plane.uninstall(JOB_CRDS)
-    others = [as_version(each, "v1") for each in crds(JOB_CRDS)]
+    others = [as_version(crd, "v1") for crd in crds(JOB_CRDS)]
     try:
         plane.kubectl("create", "-f", "-", input=others)
         plane.kubectl("wait", "--for=condition=Established", "--timeout=90s", "-f", "-", input=others)
@@ -398,8 +398,8 @@ def test_the_clock_of_a_node_does_not_move_the_jobs(
     status = comes_to_rest(jobs, ledger, "mnist")
     after = datetime.now(UTC)
     times = [status["startTime"], status["completionTime"]]
-    times += [each["lastTransitionTime"] for each in status["conditions"]]
-    assert all(before <= datetime.fromisoformat(each) <= after for each in times)
+    times += [condition["lastTransitionTime"] for condition in status["conditions"]]
+    assert all(before <= datetime.fromisoformat(time) <= after for time in times)
     assert status["backoffCount"] == 1
 
 
@@ -431,7 +431,9 @@ def test_an_evicted_pod_costs_a_restart_and_says_why(jobs: Jobs, others: Jobs, l
     comes_to_rest(jobs, ledger, "mnist")
     uid = jobs.get("mnist")["metadata"]["uid"]
     failures = [event for _, event in ledger.story(uid).events() if event.type == "ReplicaFailed"]
-    assert [(each.cause.kind, each.cause.exit_code) for each in failures] == [("preempted or evicted", None)]
+    assert [(failure.cause.kind, failure.cause.exit_code) for failure in failures] == [
+        ("preempted or evicted", None)
+    ]
 
 
 def test_a_preempted_pod_is_made_again_and_costs_nothing(jobs: Jobs, others: Jobs, ledger: Ledger) -> None:

@@ -41,7 +41,9 @@ SIZE: Final = Size.asked(_ASKED, JOBS=6, KILLS=2, STOPS=1, APISERVER_KILLS=1, NO
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.timeout(0 if os.environ.get(f"{_ASKED}JOBS") else 600),  # whoever asks for more has the time
+    pytest.mark.timeout(
+        0 if os.environ.get(f"{_ASKED}JOBS") else 600
+    ),  # a caller who asks for more has the time
 ]
 
 PARTITIONS: Final = 6

@@ -59,7 +59,7 @@ def container(pod: Manifest) -> Manifest:
 
 def ready_since(pod: Manifest) -> datetime:
     """When the pod became Ready."""
-    conditions = {each["type"]: each for each in pod["status"]["conditions"]}
+    conditions = {condition["type"]: condition for condition in pod["status"]["conditions"]}
     assert conditions["Ready"]["status"] == "True"
     return datetime.fromisoformat(conditions["Ready"]["lastTransitionTime"])
 
@@ -71,7 +71,7 @@ def test_example_a_the_launcher_comes_after_its_workers_and_finds_them(jobs: Job
     pods = jobs.children(name)
     assert list(pods) == ["launcher", *WORKERS]
     made = datetime.fromisoformat(pods["launcher"]["metadata"]["creationTimestamp"])
-    assert all(ready_since(pods[each]) <= made for each in WORKERS)
+    assert all(ready_since(pods[worker]) <= made for worker in WORKERS)
     assert container(pods["worker-0"])["command"] == ["/usr/sbin/sshd", "-D"]
     assert container(pods["launcher"])["command"] == ["colossalai"]
     assert container(pods["launcher"])["args"] == [
@@ -112,7 +112,7 @@ def test_the_keys_are_in_their_secret_and_in_no_entry_of_the_log(jobs: Jobs, led
     story = ledger.story(jobs.get(name)["metadata"]["uid"])
     for text in (private, data["id_rsa"].encode(), b64decode(data["id_rsa.pub"])):
         assert not any(text in record.body for record in story.records)
-    mounts = {each["name"]: each for each in container(jobs.children(name)["launcher"])["volumeMounts"]}
+    mounts = {mount["name"]: mount for mount in container(jobs.children(name)["launcher"])["volumeMounts"]}
     assert mounts["ssh-auth"]["mountPath"] == "/root/.ssh"
     assert mounts["hostfile"]["mountPath"] == "/t9k/hostfile"
 

@@ -59,7 +59,7 @@ def uids(jobs: Jobs, what: str, name: str) -> dict[str, str]:
     """Uid of each object of a kind that belongs to the job, by name."""
     label = f"tensorstack.dev/owner-name={name}"
     found = jobs.cluster.get("-n", jobs.namespace, what, "-l", label)["items"]
-    return {each["metadata"]["name"]: each["metadata"]["uid"] for each in found}
+    return {manifest["metadata"]["name"]: manifest["metadata"]["uid"] for manifest in found}
 
 
 def test_example_a_in_its_older_spelling(simulated: ControlPlane, jobs: Jobs) -> None:
@@ -75,7 +75,7 @@ def test_example_a_in_its_older_spelling(simulated: ControlPlane, jobs: Jobs) ->
     for what in ("pods", "services", "configmaps", "secrets"):
         names = uids(jobs, what, "gpt")
         assert names
-        owners = [get(jobs, what, each)["metadata"]["ownerReferences"] for each in names]
+        owners = [get(jobs, what, name)["metadata"]["ownerReferences"] for name in names]
         assert {owner["kind"] for (owner,) in owners} == {"DeepspeedJob"}
     assert [reason for _, reason, _ in old.events("gpt")][:2] == ["Created", "DeprecatedField"]
     script = get(jobs, "pod", "gpt-worker-0")["spec"]["containers"][0]["command"][-1]
@@ -175,8 +175,9 @@ def test_names_that_are_taken_are_waited_for(jobs: Jobs, what: str, name: str) -
         "taken",
         "its name is taken",
         lambda status: any(
-            (each["type"], each["reason"], each["message"]) == ("Initialized", "NameConflict", message)
-            for each in status.get("conditions", ())
+            (condition["type"], condition["reason"], condition["message"])
+            == ("Initialized", "NameConflict", message)
+            for condition in status.get("conditions", ())
         ),
     )
     jobs.kubectl("delete", what.lower(), name)

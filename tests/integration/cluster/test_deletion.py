@@ -1,4 +1,4 @@
-"""A deleted job leaves nothing but its history, however it was deleted and whoever was looking."""
+"""A deleted job leaves nothing but its history, however it was deleted, and whether a controller was there or not."""
 
 import json
 import time
@@ -48,7 +48,7 @@ def running_job(jobs: Jobs, name: str = "mnist", **more: Any) -> str:
 def left(jobs: Jobs) -> list[str]:
     """What is left of jobs in the namespace."""
     found = jobs.cluster.get("-n", jobs.namespace, f"pytorchtrainingjobs,{OWNED}", "-l", CHILDREN)["items"]
-    return [f"{each['kind']}/{each['metadata']['name']}" for each in found]
+    return [f"{manifest['kind']}/{manifest['metadata']['name']}" for manifest in found]
 
 
 def nothing_is_left(jobs: Jobs) -> None:

@@ -150,7 +150,7 @@ def test_other_values_go_where_they_belong(helm: Cluster) -> None:
     assert pod["volumes"][0]["persistentVolumeClaim"] == {"claimName": "mine"}
     assert pod["priorityClassName"] == "high"
     assert container["image"] == f"elsewhere/jobledger@sha256:{'0' * 64}"
-    given = {each["name"]: each["value"] for each in container["env"]}
+    given = {variable["name"]: variable["value"] for variable in container["env"]}
     assert (given["JOBLEDGER_EVIDENCE"], given["OTEL_TRACES_EXPORTER"]) == ("false", "otlp")
 
 
@@ -399,7 +399,7 @@ def test_what_a_role_says_of_its_pods_stands_in_the_place_of_what_holds_for_all(
     assert counted == made["jobledger-engine"]["spec"]["selector"]["matchLabels"]
     assert engine["spec"]["containers"][0]["resources"] == {"requests": {"memory": "1Gi"}}
     assert engine["metadata"]["annotations"] == {"note": "decides"}
-    assert [each["metadata"]["labels"]["team"] for each in (engine, front)] == ["core", "training"]
+    assert [manifest["metadata"]["labels"]["team"] for manifest in (engine, front)] == ["core", "training"]
     assert front["spec"]["nodeSelector"] == {"disk": "any"}
     assert front["spec"]["containers"][0]["resources"]["limits"] == {"memory": "512Mi"}
 
@@ -426,7 +426,7 @@ def test_an_engine_reaches_brokers_and_names_alone_and_has_no_token(helm: Cluste
     assert chosen.items() <= engine["metadata"]["labels"].items()
 
 
-@pytest.mark.parametrize("values", [{}, *(each.values[0] for each in VALUES)])
+@pytest.mark.parametrize("values", [{}, *(value.values[0] for value in VALUES)])
 def test_selectors_are_what_they_have_always_been(helm: Cluster, values: Manifest, tmp_path: Path) -> None:
     made = workloads(with_values(helm, values, tmp_path))
     made.pop("jobledger-topics", None)
@@ -607,13 +607,16 @@ def endpoints(cluster: Cluster) -> list[str]:
     slices = cluster.get("endpointslices", "-n", NAMESPACE, "-l", "kubernetes.io/service-name=jobledger")[
         "items"
     ]
-    found = [each for part in slices for each in part["endpoints"] or ()]
+    found = [endpoint for part in slices for endpoint in part["endpoints"] or ()]
     return [each["targetRef"]["name"] for each in found if each["conditions"]["ready"]]
 
 
 def crds(cluster: Cluster) -> list[str]:
     """Names of all kinds that were installed."""
-    return [name_of(each) for each in cluster.get("customresourcedefinitions")["items"]]
+    return [
+        name_of(customresourcedefinition)
+        for customresourcedefinition in cluster.get("customresourcedefinitions")["items"]
+    ]
 
 
 def test_the_crds_of_the_chart_are_those_of_the_repository(helm: Cluster) -> None:
@@ -701,19 +704,19 @@ def all_ready(processes: Mapping[str, ControllerProcess]) -> None:
 def as_here(workload: Manifest, folder: Path) -> list[str]:
     """The arguments of its container, with `folder` in the place of the volume with the log."""
     container = container_of(workload)
-    places = [each["mountPath"] for each in container["volumeMounts"] if each["name"] == "log"]
+    places = [mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] == "log"]
     arguments: list[str] = container["args"]
     assert ("sqlite:" in " ".join(arguments)) == bool(places)
     for place in places:
         assert place in " ".join(arguments)
-        arguments = [each.replace(place, str(folder)) for each in arguments]
+        arguments = [argument.replace(place, str(folder)) for argument in arguments]
     return arguments
 
 
 def with_files(workload: Manifest, secrets: Mapping[str, Mapping[str, str]], folder: Path) -> dict[str, str]:
     """Its environment, once `folder` holds the files that its volume takes from Secrets."""
     found = environment_of(workload, secrets)
-    places = {each["name"]: each["mountPath"] for each in container_of(workload)["volumeMounts"]}
+    places = {mount["name"]: mount["mountPath"] for mount in container_of(workload)["volumeMounts"]}
     for mounted in workload["spec"]["template"]["spec"]["volumes"]:
         for source in (each["secret"] for each in mounted.get("projected", {}).get("sources", ())):
             for item in source["items"]:

@@ -40,6 +40,6 @@ def test_pods_have_the_values_after_a_restart_too_and_no_file_of_the_controller_
         wait_for("it runs again", lambda: jobs.status("train")["aggregate"]["running"] == 1, 60)
         verified = program.run("replay", "--verify", "--store", str(controller.store))
         assert verified.returncode == 0, verified.stderr
-    files = [each for each in tmp_path.iterdir() if each.is_file()]
+    files = [path for path in tmp_path.iterdir() if path.is_file()]
     assert controller.store in files
-    assert [each.name for each in files if VALUE.encode() in each.read_bytes()] == []
+    assert [file.name for file in files if VALUE.encode() in file.read_bytes()] == []

@@ -45,7 +45,7 @@ def container(pod: Manifest) -> Manifest:
 
 
 def env(pod: Manifest) -> dict[str, str]:
-    return {each["name"]: each["value"] for each in container(pod).get("env", ())}
+    return {variable["name"]: variable["value"] for variable in container(pod).get("env", ())}
 
 
 def uids(pods: dict[str, Manifest]) -> dict[str, str]:
@@ -296,7 +296,10 @@ def test_example_f_a_job_created_paused_resumes_with_its_resume_specs(jobs: Jobs
     assert not jobs.children("mnist")
     status = comes_to_rest(jobs, ledger, "mnist")
     assert (status["phase"], status["backoffCount"]) == ("Paused", 0)
-    assert [each["containers"][0].get("exitCode") for each in status["tasks"][0]["replicas"]] == [None, 143]
+    assert [replica["containers"][0].get("exitCode") for replica in status["tasks"][0]["replicas"]] == [
+        None,
+        143,
+    ]
     assert events(jobs, "mnist").count("Paused") == 2
     jobs.told("mnist", "Resuming")
 

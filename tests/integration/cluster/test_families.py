@@ -65,7 +65,7 @@ class Families:
 
     def run(self) -> None:
         """The jobs are there, and all of their pods run."""
-        manifests = [each for number in range(JOBS) for each in jobs_of_all_families(number)]
+        manifests = [family for number in range(JOBS) for family in jobs_of_all_families(number)]
         self.cluster.kubectl("-n", self.namespace, "apply", "-f", "-", input=manifests)
         wait_for("all pods run", lambda: self.running() == PODS, 120)
 
@@ -76,7 +76,10 @@ class Families:
     def uids(self) -> dict[str, str]:
         """The uid of every child by kind and name."""
         found = self.cluster.get("-n", self.namespace, "pods,services")["items"]
-        return {f"{each['kind']}/{each['metadata']['name']}": each["metadata"]["uid"] for each in found}
+        return {
+            f"{manifest['kind']}/{manifest['metadata']['name']}": manifest["metadata"]["uid"]
+            for manifest in found
+        }
 
     def lists(self) -> dict[str, float]:
         """How often each kind was listed since the controller was started; empty while it does not answer."""

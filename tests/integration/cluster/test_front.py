@@ -105,7 +105,7 @@ def test_whoever_may_read_reads_and_does_not_write(address: str, jobs: Jobs, per
     person.may("get,list", JOBS)
     home = person.namespace
     listed = ask(address, f"/v1/jobs?namespace={home}", person.token).json()["items"]
-    assert [each["metadata"]["name"] for each in listed] == ["other", "train"]
+    assert [manifest["metadata"]["name"] for manifest in listed] == ["other", "train"]
     assert ask(address, f"/v1/jobs/{home}/train", person.token).json()["status"]["phase"] == "Running"
     why = ask(address, f"/v1/lives/{home}/train/why", person.token).json()
     assert "The job is running" in why["text"]

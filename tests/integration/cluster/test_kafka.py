@@ -58,7 +58,7 @@ def projectors(
 def share(process: ControllerProcess) -> set[int]:
     """The partitions that the process said last to be its own."""
     found = re.findall(r"action=share partitions=\[([\d, ]*)\]", process.latest)
-    return {int(each) for each in found[-1].split(",") if each.strip()} if found else set()
+    return {int(part) for part in found[-1].split(",") if part.strip()} if found else set()
 
 
 def are_shared(every: set[int], *shares: set[int]) -> bool:

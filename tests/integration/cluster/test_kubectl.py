@@ -278,5 +278,5 @@ def test_the_folder_is_what_kubectl_apply_expects(cluster: Cluster) -> None:
 def test_the_api_server_accepts_the_names_of_every_kind(cluster: Cluster) -> None:
     for crd in cluster.get("crd")["items"]:
         if crd["spec"]["group"] in {kind.names.group for kind in KINDS}:
-            held = {each["type"]: each["status"] for each in crd["status"]["conditions"]}
+            held = {condition["type"]: condition["status"] for condition in crd["status"]["conditions"]}
             assert held == {"NamesAccepted": "True", "Established": "True"}

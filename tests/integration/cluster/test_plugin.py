@@ -251,7 +251,7 @@ def test_why_and_history_come_from_an_address(jobs: Jobs, reader: Person, port: 
     assert head.split() == ["SEQ", "TIME", "PHASE", "SEEN", "DECIDED"]
     assert "JobAdmitted" in first
     entries = json.loads(out(reader.asks("history", "train", "-o", "json", "--seq", "1", *server)))
-    assert [each["seq"] for each in entries] == [1]
+    assert [entry["seq"] for entry in entries] == [1]
     assert json.loads(out(reader.asks("why", "train", "-o", "json", *server)))["phase"] == "Running"
 
 

@@ -119,9 +119,9 @@ def test_every_role_in_a_process_of_its_own_each_killed_in_the_middle(
     jobs.wait(names[0], "backoffCount", 1)
     jobs.wait(names[0], "aggregate.running", 3)
     starts = Counter(
-        (each["metadata"]["name"], each["metadata"]["annotations"]["jobledger.dev/attempt"])
+        (child["metadata"]["name"], child["metadata"]["annotations"]["jobledger.dev/attempt"])
         for name in names
-        for each in jobs.children(name).values()
+        for child in jobs.children(name).values()
     )
     assert len(starts) == 9
     for name in names:

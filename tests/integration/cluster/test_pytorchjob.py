@@ -58,9 +58,9 @@ class TorchJobs(Jobs):
         """The job's status as soon as its conditions are these, in order, as `Type=Status`."""
 
         def holds(status: Status) -> bool:
-            return [f"{each['type']}={each['status']}" for each in status.get("conditions", ())] == list(
-                wanted
-            )
+            return [
+                f"{condition['type']}={condition['status']}" for condition in status.get("conditions", ())
+            ] == list(wanted)
 
         return self.until(name, " ".join(wanted), holds)
 
@@ -75,7 +75,7 @@ class TorchJobs(Jobs):
 
 
 def owned(name: str, *members: str) -> list[str]:
-    return [f"{kind}/{name}-{each}" for each in members for kind in ("Pod", "Service")]
+    return [f"{kind}/{name}-{member}" for member in members for kind in ("Pod", "Service")]
 
 
 @pytest.fixture

@@ -43,9 +43,9 @@ class Queued(TorchJobs):
     def says(self, name: str, *conditions: tuple[str, str, str, str]) -> None:
         """The conditions of the Workload are these: type, status, reason, message."""
         told = [
-            dict(zip(("type", "status", "reason", "message"), each, strict=True))
+            dict(zip(("type", "status", "reason", "message"), condition, strict=True))
             | {"lastTransitionTime": "2026-01-02T03:04:05Z"}
-            for each in conditions
+            for condition in conditions
         ]
         patch = json.dumps({"status": {"conditions": told}})
         self.kubectl("patch", WORKLOAD, name, "--subresource=status", "--type=merge", "-p", patch)

@@ -96,7 +96,7 @@ class Front:
 
 @contextmanager
 def front_of(process: ControllerProcess, token: str, namespace: str) -> Iterator[Front]:
-    """The front of a process, for whoever has the token."""
+    """The front of a process, for callers with the token."""
     url = wait_for("the address of the front", lambda: address(process))
     headers = {"Authorization": f"Bearer {token}"}
     with httpx.Client(base_url=url, headers=headers, timeout=20) as http:

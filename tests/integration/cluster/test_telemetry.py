@@ -47,9 +47,9 @@ def scraped(controller: ControllerProcess) -> Samples:
     if answer.status_code != 200:
         return {}
     return {
-        (each.name, frozenset(each.labels.items())): each.value
+        (sample.name, frozenset(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(answer.text)
-        for each in family.samples
+        for sample in family.samples
     }
 
 
@@ -120,9 +120,9 @@ def test_from_the_job_to_its_pods_it_is_one_trace(
     uid = jobs.get("train")["metadata"]["uid"]
     pods = wait_for("spans of both pods", lambda: _both(receiver, uid))
     (first,) = receiver.named("decide", job_uid=uid, entry_seq=1)
-    (observed,) = [each for each in receiver.spans if each.id == first.parent]
+    (observed,) = [span for span in receiver.spans if span.id == first.parent]
     assert {each.trace for each in (*pods, observed)} == {first.trace}
-    assert {each.parent for each in pods} == {first.id}
+    assert {pod.parent for pod in pods} == {first.id}
     wait_for("the span of a status", lambda: receiver.named("write", job_uid=uid, write_verb="patch_status"))
     assert controller.stop() == 0
 

@@ -54,7 +54,9 @@ SIZE: Final = Size.asked(_ASKED, JOBS=8, KILLS=3, APISERVER_KILLS=1, NODE_KILLS=
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.timeout(0 if os.environ.get(f"{_ASKED}JOBS") else 1200),  # whoever asks for more has the time
+    pytest.mark.timeout(
+        0 if os.environ.get(f"{_ASKED}JOBS") else 1200
+    ),  # a caller who asks for more has the time
 ]
 
 LIFE: Final = 4.0

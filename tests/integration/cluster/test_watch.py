@@ -60,8 +60,11 @@ class Heard:
 
     def gone(self) -> set[str]:
         """The uids of the jobs and pods that were said to be gone."""
-        found = [each.job for each in self.observations if isinstance(each, JobGone)]
-        return {*found, *(each.uid for each in self.observations if isinstance(each, PodGone))}
+        found = [observation.job for observation in self.observations if isinstance(observation, JobGone)]
+        return {
+            *found,
+            *(observation.uid for observation in self.observations if isinstance(observation, PodGone)),
+        }
 
 
 @asynccontextmanager
@@ -77,7 +80,7 @@ async def bridged(cluster: ApiServerCluster) -> AsyncIterator[Heard]:
 
 
 def progress(cluster: ApiServerCluster, kind: str) -> WatchProgress:
-    return next(each for each in cluster.watches if each.kind == kind)
+    return next(watch for watch in cluster.watches if watch.kind == kind)
 
 
 async def test_watches_that_the_server_ends_are_resumed_and_nothing_is_listed_again(
@@ -91,7 +94,16 @@ async def test_watches_that_the_server_ends_are_resumed_and_nothing_is_listed_ag
             )
             await asyncio.sleep(0.5)
         await until(
-            lambda: len({each.uid for each in heard.observations if isinstance(each, PodObserved)}) == 8
+            lambda: (
+                len(
+                    {
+                        observation.uid
+                        for observation in heard.observations
+                        if isinstance(observation, PodObserved)
+                    }
+                )
+                == 8
+            )
         )
         for kind in ("PyTorchTrainingJob", "Pod", "Service"):
             await until(lambda kind=kind: progress(there, kind).watches >= 3)  # type: ignore[misc]
@@ -108,8 +120,10 @@ async def test_a_relabelled_pod_is_not_gone_and_an_ordinary_deletion_is_not_look
             await there.create(words.pod(owner, namespace=namespace, name=name, evidence=True))
             for name in ("goes", "stays")
         ]
-        goes, stays = (each["metadata"]["uid"] for each in pods)
-        await until(lambda: sum(isinstance(each, PodObserved) for each in heard.observations) >= 2)
+        goes, stays = (pod["metadata"]["uid"] for pod in pods)
+        await until(
+            lambda: sum(isinstance(observation, PodObserved) for observation in heard.observations) >= 2
+        )
         before = {key: number for key, number in there.api.sent.items() if key[0] == "GET"}
         await there.delete(Ref.of(pods[0]))
         await until(lambda: any(each.name == "goes" and each.grace == 0 for each in there.known()))
@@ -201,7 +215,7 @@ async def test_while_the_kind_of_jobs_is_missing_the_watch_waits_and_says_so(own
         first = asyncio.ensure_future(anext(items))
         await until(lambda: bool(there.watches) and there.watches[0].failures > 1)
         assert there.watches[0].error == f"PyTorchTrainingJob {words.JOB_API} is not installed"
-        assert not any(each.synced for each in there.watches)
+        assert not any(watch.synced for watch in there.watches)
         with pytest.raises(Refused, match=f"PyTorchTrainingJob {words.JOB_API} is not installed"):
             await there.create(words.job(namespace="default"))
         await asyncio.to_thread(own.install, JOB_CRDS)
@@ -236,7 +250,7 @@ async def test_kinds_of_others_are_found_when_they_are_installed(own: ControlPla
     async with connected(own, home, patience=WatchPatience(absent=0.5)) as there:
         items = there.watch()
         assert await listed(items) == []
-        assert [each.kind for each in there.watches if each.absent] == ["PodGroup", "TensorBoard"]
+        assert [watch.kind for watch in there.watches if watch.absent] == ["PodGroup", "TensorBoard"]
         owner = await there.create(words.job(namespace=home))
         group = pod_group(owner)
         with pytest.raises(Refused) as refused:
@@ -246,7 +260,7 @@ async def test_kinds_of_others_are_found_when_they_are_installed(own: ControlPla
         await there.create(group)
         found = await next_change(items, lambda change: change.object["kind"] == "PodGroup")
         assert found.object["spec"]["minMember"] == 2
-        await until(lambda: not any(each.absent for each in there.watches))
+        await until(lambda: not any(watch.absent for watch in there.watches))
 
 
 def pod_group(owner: Manifest) -> Manifest:
@@ -278,7 +292,7 @@ async def test_a_place_that_the_server_has_forgotten_is_a_new_list(own: ControlP
         await until(lambda: reflector.progress.synced)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    assert [each["metadata"]["name"] for each in told] == ["default"]
+    assert [manifest["metadata"]["name"] for manifest in told] == ["default"]
     assert reflector.progress.lists == 1
 
 
@@ -292,13 +306,13 @@ async def test_a_server_that_stands_still_is_left_and_found_again(own: ControlPl
         server = int((own.home / "kube-apiserver.pid").read_text())
         os.kill(server, signal.SIGSTOP)
         try:
-            await until(lambda: all(each.failures for each in there.watches if not each.absent))
+            await until(lambda: all(watch.failures for watch in there.watches if not watch.absent))
             assert progress(there, "Pod").error == "the API server does not answer"
         finally:
             os.kill(server, signal.SIGCONT)
         created = await again(lambda: there.create(words.pod(owner, namespace=home)))
         uid = created["metadata"]["uid"]
-        await until(lambda: uid in {getattr(each, "uid", "") for each in heard.observations})
+        await until(lambda: uid in {getattr(observation, "uid", "") for observation in heard.observations})
         assert progress(there, "Pod").lists == 1
         assert not heard.gone()
 
@@ -307,8 +321,8 @@ async def test_no_connection_outlives_a_session_whose_server_stands_still(
     own: ControlPlane, home: str
 ) -> None:
     def sockets() -> int:
-        links = [each for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
-        return sum(str(each.readlink()).startswith("socket:") for each in links)
+        links = [path for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+        return sum(str(link.readlink()).startswith("socket:") for link in links)
 
     before = sockets()
     async with connected(own, home) as there:
@@ -408,8 +422,12 @@ async def test_an_api_server_that_is_killed_again_and_again_loses_nothing(
         left = await settled(there, home)
 
         def told() -> set[str]:
-            jobs = {each.job for each in heard.observations if isinstance(each, JobObserved)}
-            return jobs.union(each.uid for each in heard.observations if isinstance(each, PodObserved))
+            jobs = {
+                observation.job for observation in heard.observations if isinstance(observation, JobObserved)
+            }
+            return jobs.union(
+                observation.uid for observation in heard.observations if isinstance(observation, PodObserved)
+            )
 
         await until(lambda: left.keys() <= told(), "all that is there was told")
         await until(lambda: told() - left.keys() == heard.gone(), "all that is gone was said to be")
@@ -426,16 +444,16 @@ async def settled(cluster: ApiServerCluster, namespace: str) -> dict[str, Manife
         while True:
             jobs = await again(lambda: cluster.list(words.JOB_API, "PyTorchTrainingJob", namespace))
             pods = await again(lambda: cluster.list("v1", "Pod", namespace))
-            there = {each["metadata"]["uid"]: each for each in pods}
+            there = {pod["metadata"]["uid"]: pod for pod in pods}
             known = {each.uid: str(each.version) for each in cluster.known() if each.kind == "Pod"}
             if known == {uid: each["metadata"]["resourceVersion"] for uid, each in there.items()}:
-                living = {each["metadata"]["uid"] for each in jobs}
-                orphans = [each for each in pods if words.owner_uid(each) not in living]
-                for each in orphans:
+                living = {job["metadata"]["uid"] for job in jobs}
+                orphans = [pod for pod in pods if words.owner_uid(pod) not in living]
+                for orphan in orphans:
                     with suppress(Missing):
-                        await again(partial(cluster.delete, Ref.of(each), grace=0))
+                        await again(partial(cluster.delete, Ref.of(orphan), grace=0))
                 if not orphans:
-                    return there | {each["metadata"]["uid"]: each for each in jobs}
+                    return there | {job["metadata"]["uid"]: job for job in jobs}
             await asyncio.sleep(0.2)
 
 
@@ -451,4 +469,6 @@ async def test_a_kind_that_is_taken_away_takes_its_jobs_along_and_comes_back_emp
         await asyncio.to_thread(own.install, JOB_CRDS)
         await until(lambda: progress(there, "PyTorchTrainingJob").error == "", seconds=150)
         second = await again(lambda: there.create(words.job(namespace=home)))
-        await until(lambda: second["metadata"]["uid"] in {each.job for each in heard.observations})
+        await until(
+            lambda: second["metadata"]["uid"] in {observation.job for observation in heard.observations}
+        )

@@ -141,7 +141,7 @@ async def test_what_was_made_is_known_at_once_and_stays_known(
 
 async def grace(there: ApiServerCluster, owner: Manifest) -> list[int | None]:
     """Of each child that is known: the seconds it has left; None where nobody deletes it."""
-    return [each["metadata"].get("deletionGracePeriodSeconds") for each in await known(there, owner)]
+    return [manifest["metadata"].get("deletionGracePeriodSeconds") for manifest in await known(there, owner)]
 
 
 async def test_a_running_pod_is_known_to_be_going_at_once(

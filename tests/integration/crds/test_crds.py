@@ -93,7 +93,7 @@ def manifest(kind: str, spec: Spec, name: str = "job") -> dict[str, Any]:
 def resource(kind: str) -> str:
     """What kubectl calls the kind or alias."""
     names = (names for each in KINDS for names in (each.names, *each.aliases))
-    return next(f"{each.plural}.{each.group}" for each in names if each.kind == kind)
+    return next(f"{name.plural}.{name.group}" for name in names if name.kind == kind)
 
 
 def refusal(answer: Answer) -> str:
@@ -200,7 +200,7 @@ def test_the_api_server_lets_change_what_may(server: Server, cases: Cases) -> No
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    "cases", [each for each in CASES.values() if api_of(each.kind) == API], ids=lambda cases: cases.kind
+    "cases", [case for case in CASES.values() if api_of(case.kind) == API], ids=lambda cases: cases.kind
 )
 def test_g17_a_finished_job_keeps_its_run_policy(server: Server, cases: Cases) -> None:
     name = f"finished-{cases.kind.lower()}"

@@ -58,7 +58,7 @@ def fill(disk: Path) -> Path:
 
 
 async def put(address: Address, seen: list[Observation], within: float = 120) -> None:
-    """All of it is there, parts of it perhaps twice: whoever is not answered says it again."""
+    """All of it is there, parts of it perhaps twice: a client without an answer sends it again."""
     async with asyncio.timeout(within):
         outbox = await opened(address)
         try:
@@ -93,8 +93,8 @@ async def reading(address: Address) -> AsyncIterator[list[KafkaLog]]:
     try:
         yield logs
     finally:
-        for each in logs:
-            await each.close()
+        for log in logs:
+            await log.close()
 
 
 async def folded(address: Address) -> dict[str, int]:
@@ -193,11 +193,13 @@ def test_a_job_with_events_of_the_future_is_set_aside_and_the_others_are_decided
 
     async def letters() -> list[str]:
         async with reading(ledger_topics) as logs:
-            return [each.error for log in logs for each in await log.dead_letters() if each.job == strange]
+            return [
+                letter.error for log in logs for letter in await log.dead_letters() if letter.job == strange
+            ]
 
     async def others() -> set[str]:
         async with reading(ledger_topics) as logs:
-            return {each.job for log in logs for each in await records(log) if each.seq > 1}
+            return {record.job for log in logs for record in await records(log) if record.seq > 1}
 
     asyncio.run(foresee())
     with engine(tmp_path, str(ledger_topics)) as found:

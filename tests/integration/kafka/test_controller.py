@@ -62,8 +62,8 @@ class Engine:
         found: defaultdict[str, float] = defaultdict(float)
         answer = self.get("/metrics")
         for family in text_string_to_metric_families(answer.text if answer else ""):
-            for each in family.samples:
-                found[each.name.removeprefix("jobledger_")] += each.value
+            for sample in family.samples:
+                found[sample.name.removeprefix("jobledger_")] += sample.value
         return found
 
     def becomes(self, status: int, says: str = "") -> None:

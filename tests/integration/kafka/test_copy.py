@@ -52,7 +52,7 @@ def test_a_log_goes_into_kafka_and_comes_back_as_it_was(tmp_path: Path, ledger_t
     again = cli("log", "copy", f"sqlite://{first}", kafka)
     assert again[:2] == (0, "the same in both: 2 jobs, 705 entries, 705 of them before\n")
     assert cli("log", "copy", kafka, f"sqlite://{back}")[0] == 0
-    left, right = ({(each.job, each.seq): each.body for each in read(path)} for path in (first, back))
+    left, right = ({(record.job, record.seq): record.body for record in read(path)} for path in (first, back))
     assert left == right
 
 
@@ -71,13 +71,13 @@ def test_a_ledger_at_work_is_backed_up_and_comes_back(tmp_path: Path, kafka: Kaf
         assert again == (0, "backed up: 1 jobs, 9 entries, 5 of them before\n", "")
         back = cli("log", "copy", f"sqlite://{backup}", str(restored))
         assert back[:2] == (0, "the same in both: 1 jobs, 9 entries\n")
-        assert {(each.job, each.seq): each.body for each in read(backup)} == {
-            (each.job, each.seq): each.body for each in history(9)
+        assert {(record.job, record.seq): record.body for record in read(backup)} == {
+            (record.job, record.seq): record.body for record in history(9)
         }
 
 
 async def notice(address: Address) -> None:
-    """Something was noticed of a job, and nobody has decided it."""
+    """An observation of a job that no engine has decided."""
     outbox = await KafkaOutbox.open(address)
     await outbox.put([JobGone(job=OTHER, at=START)])
     await outbox.close()

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.integration
 
 async def keep(address: Address, partition: int, *letters: DeadLetter) -> None:
     log = await KafkaLog.open(address, partition, read_only=True)
-    for each in letters:
-        await log.add_dead_letter(each)
+    for letter in letters:
+        await log.add_dead_letter(letter)
     await log.close()
 
 
@@ -51,7 +51,7 @@ async def test_a_letter_that_is_retried_is_decided_where_its_job_is(ledger_topic
     log = ("--log", str(ledger_topics))
 
     listed = await asyncio.to_thread(cli, "dead-letters", "list", "-o", "json", *log)
-    poison, letter = (each["id"] for each in json.loads(listed[1]))
+    poison, letter = (load["id"] for load in json.loads(listed[1]))
     assert [poison.split("-")[0], letter.split("-")[0]] == [str(elsewhere)] * 2
     refused = await asyncio.to_thread(cli, "dead-letters", "retry", poison, *log)
     assert refused[:2] == (1, "")
@@ -61,7 +61,7 @@ async def test_a_letter_that_is_retried_is_decided_where_its_job_is(ledger_topic
 
     assert await decided(ledger_topics, seen.job) == ["JobObserved"]
     code, out, _ = await asyncio.to_thread(cli, "dead-letters", "list", "-o", "json", *log)
-    assert (code, [each["retried"] is not None for each in json.loads(out)]) == (0, [False, True])
+    assert (code, [load["retried"] is not None for load in json.loads(out)]) == (0, [False, True])
     shown = await asyncio.to_thread(cli, "dead-letters", "show", letter, *log)
     assert json.loads(shown[1].split("\n\n")[1])["type"] == "JobObserved"
     again = await asyncio.to_thread(cli, "dead-letters", "retry", "--all", *log)

@@ -49,7 +49,7 @@ PATIENT_SESSION = 12.0
 """Of engines that must not lose their partitions where a machine stands still for a moment."""
 
 LONG_SESSION = 85.0
-"""About as long as a feed allows: whoever has left the group before has left it by itself."""
+"""About as long as a feed allows: a member that left the group before has left it by itself."""
 
 KILLS = kills(3)
 BROKER_KILLS = kills(2)
@@ -111,11 +111,15 @@ async def wanted(observations: Sequence[Observation]) -> dict[int, list[bytes]]:
     found = {}
     for partition in PARTITIONS:
         log = MemoryLog()
-        mine = [each for each in observations if partition_of(each.job, len(PARTITIONS)) == partition]
+        mine = [
+            observation
+            for observation in observations
+            if partition_of(observation.job, len(PARTITIONS)) == partition
+        ]
         await Owner(log, Reader(), Still()).take(
             [Delivery(each, place) for place, each in enumerate(mine, 1)]
         )
-        found[partition] = [each.body for each in await records(log)]
+        found[partition] = [record.body for record in await records(log)]
     return found
 
 
@@ -132,7 +136,7 @@ async def reading(address: Address) -> AsyncIterator[list[KafkaLog]]:
 async def entries(address: Address) -> dict[int, list[bytes]]:
     """By partition, all that was decided."""
     async with reading(address) as logs:
-        return {number: [each.body for each in await records(log)] for number, log in enumerate(logs)}
+        return {number: [record.body for record in await records(log)] for number, log in enumerate(logs)}
 
 
 async def letters(address: Address) -> list[DeadLetter]:
@@ -228,7 +232,7 @@ async def test_what_is_put_becomes_the_entries_of_the_embedded_engine(
     await Owner(embedded, Reader(), Still()).take([Delivery(each) for each in life("job-7")])
     of_one = [decode(body) for bodies in (await entries(ledger_topics)).values() for body in bodies]
     assert [placeless(each) for each in of_one if each.job == "job-7"] == [
-        placeless(decode(each.body)) for each in await records(embedded)
+        placeless(decode(record.body)) for record in await records(embedded)
     ]
 
 
@@ -264,7 +268,7 @@ async def test_a_topic_of_observations_that_was_made_anew_is_read_from_its_begin
         await apply(ledger_topics, partitions=LEDGER_PARTITIONS, replication=1)
         await put(ledger_topics, after)
         await until(lambda: has(ledger_topics, len(before) + len(after)), 90)
-    bodies = [decode(body) for each in (await entries(ledger_topics)).values() for body in each]
+    bodies = [decode(body) for entry in (await entries(ledger_topics)).values() for body in entry]
     assert sorted(each.seq for each in bodies if each.job == "after-0") == list(range(1, len(life("x")) + 1))
     assert not await letters(ledger_topics)
 
@@ -298,7 +302,7 @@ async def test_timers_fire_in_whoever_takes_over(
     monkeypatch.setattr(skew, "LIMIT", timedelta.max)  # these clocks are years from the brokers'
     timed = Story(workers(1, runPolicy={"activeDeadlineSeconds": 600}), uid="job-timed").submit()
     timed.at(1).all_pods("Running")
-    story = [each.cause for each in timed.entries]
+    story = [entry.cause for entry in timed.entries]
     await put(ledger_topics, story)
     async with working(ledger_topics, feed, Still()):
         await until(lambda: has(ledger_topics, len(story)))
@@ -337,7 +341,9 @@ async def test_stopping_under_load_hands_over_before_the_session_ends(
             await until(lambda: moves(logs))
         assert await members(ledger_topics) == 1
         took = await asyncio.to_thread(engine.stop)
-        assert await members(ledger_topics) == 0, "whoever stops leaves the group, though its name is known"
+        assert await members(ledger_topics) == 0, (
+            "a member that stops leaves the group, though its name is known"
+        )
     async with working(ledger_topics, feed) as worker:
         await until(lambda: owns(worker, 2))
         await decided(ledger_topics, await wanted(story))
@@ -429,7 +435,7 @@ async def test_an_engine_that_stood_still_for_longer_than_its_session_doubles_no
             async def it_says_so() -> bool:
                 return losses(one) > before
 
-            await until(it_says_so)  # else whoever stood still had nothing to lose
+            await until(it_says_so)  # else the engine that stood still had nothing to lose
             assert one.process.poll() is None, one.said
             assert two.process.poll() is None, two.said
 
@@ -492,7 +498,7 @@ async def test_a_feed_that_gets_nothing_is_named_and_another_one_gets_it(
         return under_way == 0
 
     async def named(worker: Worker) -> bool:
-        return any(f"{OBSERVATIONS.name} is fetched" in each for each in worker.report().stalls)
+        return any(f"{OBSERVATIONS.name} is fetched" in stall for stall in worker.report().stalls)
 
     monkeypatch.setattr(Fetcher, "_proc_fetch_request", nothing)
     story = lives(20)

@@ -29,10 +29,10 @@ def test_a_job_is_in_the_history_from_its_beginning_to_its_end(
         place.ok("submit", file)
         wait_until(lambda: ended(url) == set(names), "the end of all jobs in the history")
     rows = listed(url)
-    assert {each.place.partition for each in rows} <= {0, 1}
-    for each in rows:
-        counted = len(asyncio.run(entries(url, each)))
-        assert counted == each.last_seq > 2
+    assert {row.place.partition for row in rows} <= {0, 1}
+    for row in rows:
+        counted = len(asyncio.run(entries(url, row)))
+        assert counted == row.last_seq > 2
 
 
 def test_jobs_of_a_log_in_kafka_are_shown_when_no_server_runs(tmp_path: Path, ledger_topics: Address) -> None:

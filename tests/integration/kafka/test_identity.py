@@ -1,4 +1,4 @@
-"""What a ledger in Kafka is called: written once, whoever comes first, and kept by copies."""
+"""What a ledger in Kafka is called: written once, by the process that comes first, and kept by copies."""
 
 import asyncio
 from pathlib import Path

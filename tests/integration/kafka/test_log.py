@@ -85,7 +85,7 @@ def seqs(found: Sequence[Record]) -> list[int]:
 
 
 async def first_of(log: EventLog, count: int, after: Position = 0) -> list[Record]:
-    """The first records that whoever follows gets, asking again whenever the log cannot be reached."""
+    """The first records that a follower gets, asking again whenever the log cannot be reached."""
     found: list[Record] = []
     while True:
         with suppress(LogUnavailable):
@@ -165,7 +165,7 @@ async def test_writers_of_two_partitions_do_not_disturb_each_other(ledger_topics
     logs = [await KafkaLog.open(ledger_topics, number) for number in (0, 1)]
     for each in logs:
         await each.append(numbered(1, 3))
-    assert [seqs(await records(each)) for each in logs] == [[1, 2, 3]] * 2
+    assert [seqs(await records(log)) for log in logs] == [[1, 2, 3]] * 2
     for each in logs:
         await each.close()
 
@@ -210,7 +210,7 @@ async def test_a_reader_keeps_checkpoints_and_dead_letters(again: Open) -> None:
     await reader.add_dead_letter(DeadLetter(START, JOB, b"{}", "no"))
     other = await again(read_only=True)
     assert await other.checkpoint("status") == 7
-    assert [each.error for each in await other.dead_letters()] == ["no"]
+    assert [letter.error for letter in await other.dead_letters()] == ["no"]
 
 
 async def test_dead_letters_are_counted_whoever_adds_them(again: Open) -> None:
@@ -304,7 +304,7 @@ async def test_many_snapshots_are_saved_in_several_transactions(again: Open) -> 
     await log.save_snapshots(12, snapshots_of(1, 2))
     covered, found = await (await again()).snapshots()
     assert (covered, len(found)) == (12, 2500)
-    assert {each.seq for each in found if each.job == "job-0"} == {2}
+    assert {record.seq for record in found if record.job == "job-0"} == {2}
 
 
 async def test_closed_jobs_are_kept_on_pages_and_have_no_records_of_their_own(again: Open) -> None:
@@ -456,7 +456,7 @@ async def test_foreign_records_among_dead_letters_are_dead_letters(
     async with raw(ledger_topics) as stranger:
         await stranger.send_and_wait(ledger_topics.topic("dead-letters"), b"\xff", None, PARTITION)
     await log.add_dead_letter(DeadLetter(START, JOB, b"{}", "no"))
-    assert [(each.job, each.observation) for each in await log.dead_letters()] == [
+    assert [(letter.job, letter.observation) for letter in await log.dead_letters()] == [
         ("", b"\xff"),
         (JOB, b"{}"),
     ]
@@ -484,7 +484,7 @@ async def test_an_entry_as_large_as_a_record_can_be_is_read_again(again: Open) -
 
 async def delete(address: Address, *names: str) -> None:
     async with admin(address) as client:
-        await client.delete_topics([address.topic(each) for each in names])
+        await client.delete_topics([address.topic(name) for name in names])
 
 
 async def test_a_partition_that_does_not_exist_is_refused_with_a_sentence(ledger_topics: Address) -> None:

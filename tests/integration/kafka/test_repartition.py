@@ -30,7 +30,7 @@ JOBS = [JobUid(f"job-{number}") for number in range(24)]
 
 
 def lives() -> list[list[Observation]]:
-    """What is noticed of each job one after the other; each makes an entry."""
+    """What is observed of each job one after the other; each observation makes an entry."""
     story = Story(workers(2), uid="model").submit().at(5).all_pods("Running")
     story.at(9).pod("worker-0", "Succeeded").delete().gone("worker-0").gone("worker-1")
     seen = [entry.cause for entry in story.entries]

@@ -109,9 +109,9 @@ async def under(address: Address, key: bytes) -> list[Any]:
 async def write(address: Address, *rows: Row) -> None:
     """As somebody does who has the right to write to the topic, and no key."""
     async with AIOKafkaProducer(**address.options(), enable_idempotence=True) as producer:
-        for each in rows:
+        for row in rows:
             await producer.send_and_wait(
-                address.topic("jobs"), each.value, key=each.key, partition=0, headers=list(each.headers)
+                address.topic("jobs"), row.value, key=row.key, partition=0, headers=list(row.headers)
             )
 
 
@@ -182,10 +182,10 @@ async def test_a_partitions_snapshots_do_not_hold_in_another(ledger: Address) ->
     try:
         records = [Row(each.key, each.value, each.headers) async for each in stored(ledger)]
         async with AIOKafkaProducer(**ledger.options(), enable_idempotence=True) as producer:
-            for each in records:
-                headers = list(each.headers)
+            for record in records:
+                headers = list(record.headers)
                 await producer.send_and_wait(
-                    ledger.topic("jobs"), each.value, key=each.key, partition=1, headers=headers
+                    ledger.topic("jobs"), record.value, key=record.key, partition=1, headers=headers
                 )
         saved = await log.saved()
         assert (saved.covered, saved.snapshots, saved.closed) == (0, [], {})

@@ -167,7 +167,7 @@ async def test_an_engine_decides_as_the_user_of_its_token(
         await until(log.end, deciding)
         deciding.cancel()
         await asyncio.wait([deciding])
-        assert [decode(each.body).cause for each in await records(log)] == seen
+        assert [decode(record.body).cause for record in await records(log)] == seen
 
 
 def certificate(folder: Path, *signed: str | Path) -> tuple[Path, Path]:
@@ -319,7 +319,7 @@ async def test_the_rights_of_an_engine_are_enough_to_decide(
         deciding.cancel()
         await asyncio.wait([deciding])
         assert deciding.cancelled()
-        assert [decode(each.body).cause for each in await records(log)] == seen
+        assert [decode(record.body).cause for record in await records(log)] == seen
         covered, snapshots = await log.snapshots()
         assert (covered, len(snapshots)) == (1, 1)
 

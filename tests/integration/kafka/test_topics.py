@@ -56,8 +56,8 @@ async def make(admin: AIOKafkaAdminClient, *new: NewTopic) -> None:
     names = {each.name for each in new}
 
     async def known() -> bool:
-        there = {each["topic"]: each["partitions"] for each in await admin.describe_topics()}
-        return all(each in there and all(part["leader"] >= 0 for part in there[each]) for each in names)
+        there = {topic["topic"]: topic["partitions"] for topic in await admin.describe_topics()}
+        return all(name in there and all(part["leader"] >= 0 for part in there[name]) for name in names)
 
     await until(known)
 
@@ -67,8 +67,8 @@ async def grow(admin: AIOKafkaAdminClient, name: str, count: int) -> None:
 
     async def grown() -> bool:
         return any(
-            each["topic"] == name and len(each["partitions"]) == count
-            for each in await admin.describe_topics()
+            topic["topic"] == name and len(topic["partitions"]) == count
+            for topic in await admin.describe_topics()
         )
 
     await until(grown)
@@ -109,7 +109,7 @@ async def remove(admin: AIOKafkaAdminClient, address: Address, name: str) -> Non
 
 async def test_all_topics_are_made_with_settings_that_lose_nothing(no_topics: Address) -> None:
     said = await topics.apply(no_topics, partitions=3, replication=1)
-    assert said == [f"made {no_topics.topic(each.name)}: 3 partitions, 1 copy" for each in TOPICS]
+    assert said == [f"made {no_topics.topic(topic.name)}: 3 partitions, 1 copy" for topic in TOPICS]
     assert await topics.check(no_topics) == []
     assert await topics.partitions(no_topics) == 3
 
@@ -143,7 +143,7 @@ async def test_whoever_applies_at_the_same_time_makes_the_same_topics(no_topics:
     said = await asyncio.gather(
         topics.apply(no_topics, 3), topics.apply(no_topics), topics.apply(no_topics), return_exceptions=True
     )
-    made = [each for lines in said if isinstance(lines, list) for each in lines]
+    made = [line for lines in said if isinstance(lines, list) for line in lines]
     assert made
     assert len(made) == len(set(made))
     there = (await topics.survey(no_topics)).there
@@ -288,7 +288,7 @@ async def test_a_job_is_in_the_same_partition_of_what_is_published(
 
 async def test_without_topics_each_is_said_to_be_missing(no_topics: Address) -> None:
     said = await topics.check(no_topics)
-    assert [each.split(":")[0] for each in said] == [no_topics.topic(each.name) for each in TOPICS]
+    assert [each.split(":")[0] for each in said] == [no_topics.topic(topic.name) for topic in TOPICS]
     with pytest.raises(
         StoreUnusable, match=r"there is no topic .*events.*`jobledger topics apply --log kafka"
     ):
@@ -297,7 +297,7 @@ async def test_without_topics_each_is_said_to_be_missing(no_topics: Address) -> 
 
 async def test_looking_makes_no_topic(admin: AIOKafkaAdminClient, no_topics: Address) -> None:
     await topics.check(no_topics)
-    assert not [each for each in await admin.list_topics() if each.startswith(no_topics.prefix)]
+    assert not [topic for topic in await admin.list_topics() if topic.startswith(no_topics.prefix)]
 
 
 async def test_topics_of_another_ledger_are_not_ours(ledger_topics: Address) -> None:

@@ -89,7 +89,7 @@ async def test_an_entry_carries_the_trace_of_what_was_noticed_in_another_process
     observed = {each.id: each for each in receiver.named("observe")}
     decided = receiver.named("decide", job_uid=uid)
     carried = [
-        (each.get("traceparent") or b"").decode() for each in await headers(ledger_topics, EVENTS.name)
+        (header.get("traceparent") or b"").decode() for header in await headers(ledger_topics, EVENTS.name)
     ]
     assert len(carried) == len(decided) >= 3
     for each in carried:
@@ -104,7 +104,7 @@ async def test_an_entry_carries_the_trace_of_what_was_noticed_in_another_process
     (first,) = receiver.named("decide", entry_seq=1)
     pods = receiver.named("write", write_verb="create")
     assert pods
-    assert {each.trace for each in pods} == {first.trace}
+    assert {pod.trace for pod in pods} == {first.trace}
 
 
 async def test_without_tracing_no_record_has_such_a_header(ledger_topics: Address) -> None:

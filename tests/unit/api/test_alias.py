@@ -175,7 +175,7 @@ async def test_the_blocks_of_a_job_are_told_one_by_one(tmp_path: Path) -> None:
         assert [each["seq"] for each in second["items"]] == [2]
         assert (await json(browser, f"{TRAIN}/history?size=10&page=99"))["items"] == []
         replicas = (await json(browser, f"{TRAIN}/replicas"))["items"]
-        assert [(each["name"], each["phase"], each["primary"]) for each in replicas] == [
+        assert [(replica["name"], replica["phase"], replica["primary"]) for replica in replicas] == [
             ("worker-0", "Running", True),
             ("worker-1", "Running", False),
         ]
@@ -304,7 +304,7 @@ async def test_an_older_spelling_is_made_canonical_with_a_warning_each(tmp_path:
         found = (await browser.client.post(f"{JOBS}/validate", json=old)).json()
         assert found["manifest"]["kind"] == "DeepSpeedJob"
         assert found["manifest"]["spec"]["config"]["slotsPerWorker"] == 2
-        said = [each["text"] for each in found["warnings"]]
+        said = [warning["text"] for warning in found["warnings"]]
         assert "kind DeepspeedJob → DeepSpeedJob" in said
         assert "config.slotPerWorker → config.slotsPerWorker" in said
 
@@ -357,7 +357,7 @@ async def test_a_change_that_breaks_a_rule_is_422_and_changes_nothing(
         before = (await browser.app.job("default", "train"))["spec"]
         answer = await browser.client.patch(TRAIN, json=body)
         assert answer.status_code == 422, answer.text
-        assert path in [each["path"] for each in answer.json()["errors"]]
+        assert path in [error["path"] for error in answer.json()["errors"]]
         assert {*answer.json()["errors"][0]} == {"path", "text", "rule"}
         assert (await browser.app.job("default", "train"))["spec"] == before
 

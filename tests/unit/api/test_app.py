@@ -40,7 +40,7 @@ async def test_every_problem_of_every_manifest_is_reported() -> None:
     async with app_in_memory() as app:
         with pytest.raises(Inadmissible) as caught:
             await app.submit(written(job("a", replicas=0), job("b", replicas=0)), "me")
-        assert [each.manifest.name for each in caught.value.findings] == ["a", "b"]
+        assert [finding.manifest.name for finding in caught.value.findings] == ["a", "b"]
 
 
 async def test_a_manifest_that_is_there_twice_is_refused() -> None:
@@ -102,8 +102,8 @@ async def test_the_history_says_who_deleted_a_job() -> None:
         found = await phase(app, "train", "Running")
         await app.delete(found, "somebody")
         await gone(app, "train")
-        events = [each for entry in await app.history(found["metadata"]["uid"]) for each in entry["events"]]
-        assert [each["actor"] for each in events if each["type"] == "JobDeleted"] == ["somebody"]
+        events = [event for entry in await app.history(found["metadata"]["uid"]) for event in entry["events"]]
+        assert [event["actor"] for event in events if event["type"] == "JobDeleted"] == ["somebody"]
 
 
 async def test_pods_of_a_deleted_job_can_be_hurried() -> None:
@@ -178,7 +178,7 @@ async def test_logs_are_those_of_the_primary_unless_a_replica_is_named() -> None
     async with app_in_memory() as app:
         await app.submit(written(job(replicas=2)), "me")
         found = await phase(app, "train", "Running")
-        pods = [each["name"] for each in found["status"]["tasks"][0]["replicas"]]
+        pods = [replica["name"] for replica in found["status"]["tasks"][0]["replicas"]]
         assert isinstance(app.cluster, MemoryCluster)
         for number, pod in enumerate(pods):
             app.cluster.write_log("default", pod, b"I am %d\n" % number)
@@ -265,7 +265,7 @@ async def test_why_tells_of_a_restart() -> None:
         uid = found["metadata"]["uid"]
 
         async def told() -> bool:
-            return "restart" in {each["kind"] for each in (await app.why(uid))["incidents"]}
+            return "restart" in {incident["kind"] for incident in (await app.why(uid))["incidents"]}
 
         await until(told)
 

@@ -146,10 +146,10 @@ async def test_a_page_of_a_browser_gets_nowhere_without_a_token_whatever_host_it
 SCHEMA = "/v1/contract/{version}/{name}.json"
 
 PASSING_OVER = "/v1/events"
-"""What shows of every job as much as the caller may list, and so nothing to whoever may list none."""
+"""What shows of every job as much as the caller may list, and so nothing to a caller who may list none."""
 
 OF_NO_JOB = {*OPEN, "/v1", "/v1/healthz", "/v1/jobs/validate", "/v1/contract/asyncapi.json", SCHEMA}
-"""What says nothing of any job but the one that the request brings: whoever has a token may ask."""
+"""What says nothing of any job but the one that the request brings: any caller with a token may ask."""
 
 
 def _requests(api: FastAPI) -> list[tuple[str, str]]:

@@ -122,7 +122,7 @@ async def test_a_list_is_created_as_a_whole() -> None:
     async with server() as (client, _):
         body = {"apiVersion": "v1", "kind": "List", "items": [job("a"), job("b")]}
         created = (await client.post("/v1/jobs", json=body)).json()["items"]
-        assert [each["metadata"]["name"] for each in created] == ["a", "b"]
+        assert [manifest["metadata"]["name"] for manifest in created] == ["a", "b"]
 
 
 async def test_an_invalid_manifest_is_422_with_every_problem_by_rule_and_path() -> None:
@@ -130,8 +130,8 @@ async def test_an_invalid_manifest_is_422_with_every_problem_by_rule_and_path() 
         response = await client.post("/v1/jobs", json=job("Bad_Name", replicas=0))
         _is_problem(response, 422, "invalid")
         problems = response.json()["problems"]
-        assert {"G1", "PT1"} <= {each["rule"] for each in problems}
-        assert {each["name"] for each in problems} == {"Bad_Name"}
+        assert {"G1", "PT1"} <= {problem["rule"] for problem in problems}
+        assert {problem["name"] for problem in problems} == {"Bad_Name"}
 
 
 @pytest.mark.parametrize(
@@ -357,8 +357,8 @@ async def test_what_looks_like_a_secret_is_not_shown() -> None:
         answers += [
             await client.get(f"/v1/jobs{each}") for each in ("", "/default/train", "/default/train/history")
         ]
-        assert [each.status_code for each in answers] == [201, 200, 200, 200]
-        assert not [each for each in answers if "hush" in each.text]
+        assert [answer.status_code for answer in answers] == [201, 200, 200, 200]
+        assert not [answer for answer in answers if "hush" in answer.text]
 
 
 async def test_every_path_that_is_not_served_is_a_problem() -> None:
@@ -462,7 +462,7 @@ async def test_a_kind_may_be_called_by_any_of_its_names(kind: Kind) -> None:
             found = await client.get(f"/v1/jobs/default/{name}?kind={word}")
             assert found.json()["kind"] == names.kind
             listed = (await client.get(f"/v1/jobs?kind={word}")).json()["items"]
-            assert [each["metadata"]["name"] for each in listed] == [name]
+            assert [manifest["metadata"]["name"] for manifest in listed] == [name]
         _is_problem(await client.get(f"/v1/jobs/default/{name}?kind={other}"), 404, "unknown-job")
 
 

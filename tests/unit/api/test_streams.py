@@ -1,4 +1,4 @@
-"""A stream that is open lasts as long as the rights of whoever listens."""
+"""A stream that is open lasts as long as the rights of its listener."""
 
 import asyncio
 import json

@@ -27,8 +27,8 @@ def in_place() -> list[Manifest]:
         "objectSelector": {},
     }
     policy["spec"]["matchConstraints"]["resourceRules"][0]["scope"] = "*"
-    for each in (policy, binding):
-        each["metadata"] |= {"creationTimestamp": MADE}
+    for manifest in (policy, binding):
+        manifest["metadata"] |= {"creationTimestamp": MADE}
     return [policy, binding]
 
 
@@ -81,6 +81,6 @@ def test_a_policy_that_lets_more_through_guards_nothing(loosen: Callable[[list[M
 def test_the_policy_that_is_shipped_counts_for_every_kind() -> None:
     shipped = Path(__file__).parents[3] / "deploy" / "actor" / "policy.yaml"
     policy, binding = yaml.safe_load_all(shipped.read_text(encoding="utf-8"))
-    for each in (policy, binding):
-        each["metadata"]["creationTimestamp"] = MADE
+    for manifest in (policy, binding):
+        manifest["metadata"]["creationTimestamp"] = MADE
     assert set(guarded(policy, binding, SERVED)) == {(each.group, each.plural) for each in SERVED}

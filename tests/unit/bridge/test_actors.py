@@ -22,7 +22,7 @@ def manager(name: str, fields: dict[str, Any], time: str | None = WRITTEN, **mor
 
 
 def spec(*fields: str) -> dict[str, Any]:
-    return {"f:spec": {f"f:{each}": {} for each in fields}}
+    return {"f:spec": {f"f:{field}": {} for field in fields}}
 
 
 SCALED: dict[str, Any] = {"f:spec": {"f:elastic": {"f:expectedReplicas": {}}}}

@@ -39,9 +39,9 @@ def on(*namespaces: str, among: tuple[str, ...] = (), **settings: str) -> Attend
 )
 def test_where_jobs_of_an_opt_in_kind_are_watched(attended: Attended, places: tuple[str | None, ...]) -> None:
     assert attended.places(TORCH) == places
-    assert [each.namespace or None for each in job_sources(attended) if each.kind == "PyTorchJob"] == list(
-        places
-    )
+    assert [
+        source.namespace or None for source in job_sources(attended) if source.kind == "PyTorchJob"
+    ] == list(places)
     for namespace in ("a", "b", "c"):
         expected = None in places or namespace in places
         assert attended.covers("kubeflow.org/v1", "PyTorchJob", namespace) == expected
@@ -59,7 +59,11 @@ def test_jobs_of_a_kind_that_is_not_known_any_more_are_not_refused() -> None:
 
 def followed(attended: Attended) -> set[str]:
     label = TORCH.child_label
-    return {f"{each.kind} {each.api_version}" for each in child_sources(attended) if each.selector == label}
+    return {
+        f"{source.kind} {source.api_version}"
+        for source in child_sources(attended)
+        if source.selector == label
+    }
 
 
 def test_what_jobs_own_is_watched_where_they_may_own_it() -> None:
@@ -104,7 +108,7 @@ async def heard(attended: Attended) -> list[JobObserved]:
 
     with pytest.raises(TimeoutError):
         await Bridge(cluster, sink, sleep=enough, attended=attended).run()
-    return [each for each in found if isinstance(each, JobObserved)]
+    return [observation for observation in found if isinstance(observation, JobObserved)]
 
 
 async def test_nothing_is_said_of_jobs_that_are_not_looked_after() -> None:

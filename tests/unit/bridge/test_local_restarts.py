@@ -40,7 +40,7 @@ def test_the_pods_policy_says_who_is_started_again(
 
 def runs(*minutes: float) -> list[ContainerRun]:
     """Runs that lasted so long, the first one first; given the last one first."""
-    return [ContainerRun(AT - timedelta(minutes=each), ended(1)) for each in reversed(minutes)]
+    return [ContainerRun(AT - timedelta(minutes=minute), ended(1)) for minute in reversed(minutes)]
 
 
 @pytest.mark.parametrize(

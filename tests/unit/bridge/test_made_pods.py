@@ -43,9 +43,11 @@ def job(**status: Any) -> dict[str, Any]:
 def told(raw: dict[str, Any], verb: Verb = Verb.MODIFIED) -> list[tuple[str, str, str, dict[str, str]]]:
     """Kind, uid, uid of the one that is gone, and facts of each observation."""
     seen = observe(Change(verb, raw, AT))
-    assert all(isinstance(each, ChildObserved) and each.job == JOB for each in seen)
+    assert all(isinstance(observation, ChildObserved) and observation.job == JOB for observation in seen)
     return [
-        (each.kind, each.uid, each.gone_uid, each.facts) for each in seen if isinstance(each, ChildObserved)
+        (observation.kind, observation.uid, observation.gone_uid, observation.facts)
+        for observation in seen
+        if isinstance(observation, ChildObserved)
     ]
 
 

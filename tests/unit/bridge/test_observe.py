@@ -71,7 +71,7 @@ def test_a_job_without_a_spec_is_observed_with_an_empty_one() -> None:
 
 def test_a_pod_says_when_the_api_server_took_its_last_change() -> None:
     times = ("2024-01-09T15:00:00Z", "2024-01-09T15:10:00Z", "never", None)
-    fields = [{"manager": "kubelet", "subresource": "status", "time": each} for each in times]
+    fields = [{"manager": "kubelet", "subresource": "status", "time": time} for time in times]
     for phase_ in ("Running", "Lost in space"):
         found = seen(a_pod({"phase": phase_}, managedFields=fields))
         assert getattr(found, "written_at", None) == datetime(2024, 1, 9, 15, 10, tzinfo=UTC)

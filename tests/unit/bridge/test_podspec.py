@@ -358,7 +358,7 @@ def test_the_longest_mount_path_wins() -> None:
     mounts = [{"name": "a", "mountPath": "/d"}, {"name": "b", "mountPath": "/d/cache"}]
     volumes = [{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}]
     launch = launched({"volumeMounts": mounts, "args": ["/d/cache/x", "/d/y"]}, volumes=volumes)
-    assert [each.rpartition("volumes/")[2] for each in launch.argv[1:]] == ["b/x", "a/y"]
+    assert [argument.rpartition("volumes/")[2] for argument in launch.argv[1:]] == ["b/x", "a/y"]
 
 
 def test_config_maps_and_secrets_are_files() -> None:

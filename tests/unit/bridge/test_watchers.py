@@ -380,7 +380,7 @@ async def test_a_pod_stays_the_replica_that_it_was_first_seen_as() -> None:
     labels = {**POD["metadata"]["labels"], "replica-index": "7"}
     edited = {**POD, "metadata": {**POD["metadata"], "labels": labels}, "status": {"phase": "Failed"}}
     async with following([added(JOB), added(POD), added(edited), Synced(AT)]) as (told, _, _):
-        pods = [each for each in told if isinstance(each, PodObserved)]
+        pods = [observation for observation in told if isinstance(observation, PodObserved)]
         assert [(each.replica, each.phase) for each in pods] == [(W0, "Running"), (W0, "Failed")]
 
 
@@ -391,7 +391,7 @@ async def test_a_pod_stays_the_attempt_that_it_was_first_seen_as() -> None:
         "status": {"phase": "Failed"},
     }
     async with following([added(JOB), added(POD), added(edited), Synced(AT)]) as (told, _, _):
-        pods = [each for each in told if isinstance(each, PodObserved)]
+        pods = [observation for observation in told if isinstance(observation, PodObserved)]
         assert [(each.attempt, each.phase) for each in pods] == [(1, "Running"), (1, "Failed")]
 
 
@@ -428,7 +428,7 @@ async def test_a_pod_that_lost_its_controller_is_not_gone_but_looked_at() -> Non
     stripped = {**POD, "metadata": {**POD["metadata"], "ownerReferences": []}}
     script: Script = [added(JOB), added(POD), added(stripped), Synced(AT)]
     async with following(script, signals=signals) as (told, _, _):
-        assert [each for each in told if isinstance(each, PodGone)] == []
+        assert [observation for observation in told if isinstance(observation, PodGone)] == []
         assert signals.jobs == [J1]
 
 
@@ -466,9 +466,9 @@ async def test_a_pod_that_a_watch_by_labels_shows_no_more_is_looked_at_until_it_
     signals = Kept()
     async with following(script, looks=looks, log=LogOf(place_of=place), signals=signals) as (told, _, _):
         await until(lambda: isinstance(told[-1], PodGone))
-        phases = [each.phase for each in told if isinstance(each, PodObserved)]
+        phases = [observation.phase for observation in told if isinstance(observation, PodObserved)]
         assert phases == ["Running", "Failed"]
-        assert len([each for each in told if isinstance(each, PodGone)]) == 1
+        assert len([observation for observation in told if isinstance(observation, PodGone)]) == 1
         assert set(signals.jobs) == {J1}
 
 
@@ -533,4 +533,4 @@ async def test_a_pod_that_somebody_else_controls_now_is_gone() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "uid": "x", "controller": True}
     taken = {**POD, "metadata": {**POD["metadata"], "ownerReferences": [owner]}}
     async with following([added(JOB), added(POD), added(taken), Synced(AT)]) as (told, _, _):
-        assert [each.uid for each in told if isinstance(each, PodGone)] == [P1]
+        assert [observation.uid for observation in told if isinstance(observation, PodGone)] == [P1]

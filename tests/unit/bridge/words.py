@@ -30,7 +30,7 @@ def owned(owner: Manifest) -> dict[str, Any]:
 def owner_uid(raw: Manifest) -> str:
     """The uid of whatever controls the object; empty if nothing does."""
     owners = raw["metadata"].get("ownerReferences") or ()
-    return next((str(each["uid"]) for each in owners if each.get("controller")), "")
+    return next((str(owner["uid"]) for owner in owners if owner.get("controller")), "")
 
 
 def pod(
@@ -115,7 +115,7 @@ async def gone(cluster: Cluster, ref: Ref, seconds: float = DEADLINE) -> None:
     async with asyncio.timeout(seconds):
         while True:
             there = await cluster.list(ref.api_version, ref.kind, ref.namespace)
-            if ref.name not in [each["metadata"]["name"] for each in there]:
+            if ref.name not in [manifest["metadata"]["name"] for manifest in there]:
                 return
             await asyncio.sleep(0.005)
 

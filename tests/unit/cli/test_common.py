@@ -48,9 +48,9 @@ def test_the_page_has_every_verb_and_every_exit_code() -> None:
 
 def test_every_verb_that_is_listed_exists_and_is_documented() -> None:
     commands = typer.main.get_command(build()).commands  # type: ignore[attr-defined]
-    assert sorted(commands) == sorted(each for verbs in GROUPS.values() for each in verbs)
+    assert sorted(commands) == sorted(verb for verbs in GROUPS.values() for verb in verbs)
     assert [name for name, each in commands.items() if not each.help] == []
 
 
 def test_a_known_verb_is_built_alone_so_that_it_starts_quickly() -> None:
-    assert [each.name for each in build("get").registered_commands] == ["get"]
+    assert [command.name for command in build("get").registered_commands] == ["get"]

@@ -108,4 +108,4 @@ def test_a_verb_imports_only_what_it_uses(command: str, store: Path) -> None:
 
 def _heavy(modules: list[str], names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
-        yield from (each for each in modules if each == name or each.startswith(f"{name}."))
+        yield from (module for module in modules if module == name or module.startswith(f"{name}."))

@@ -110,8 +110,8 @@ async def ended(
     async def opened(_: ProcessPlan, turn: Turn) -> AsyncIterator[Opened]:
         try:
             async with asyncio.TaskGroup() as tasks:
-                for each in loops:
-                    tasks.create_task(each(), name="stubborn")
+                for loop in loops:
+                    tasks.create_task(loop(), name="stubborn")
                 yield Opened(controller_of(log, cluster, LoopClock(START), roles=ALL, turn=turn), None)
         finally:
             await log.close()
@@ -145,5 +145,5 @@ def test_what_has_lost_its_cancellation_is_named_and_cancelled_again(
         await asyncio.sleep(1e9)
 
     assert 7 < run_simulated(ended(monkeypatch, MemoryLog(), stubborn), seed=1) < 10
-    (said,) = (each for each in caplog.records if "ending takes long" in each.message)
+    (said,) = (record for record in caplog.records if "ending takes long" in record.message)
     assert "stubborn" in vars(said)["tasks"]

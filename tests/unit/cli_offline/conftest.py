@@ -88,7 +88,7 @@ def ask(store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
 
     def run(*arguments: object) -> Said:
         capsys.readouterr()
-        code = run_command([str(each) for each in arguments])
+        code = run_command([str(argument) for argument in arguments])
         return Said(code, *capsys.readouterr())
 
     return run

@@ -87,7 +87,7 @@ def test_a_letter_that_is_retried_is_on_its_way_and_stays_in_the_list(
     said = ask("dead-letters", "retry", "2")
     assert (said.code, said.out, said.err) == (0, "retried 2: JobObserved of job dddd-4444\n", "")
     assert waiting(store) == [Post(JobUid("dddd-4444"), letters[0])]
-    retried = [each["retried"] for each in json.loads(ask("dead-letters", "list", "-o", "json").out)]
+    retried = [load["retried"] for load in json.loads(ask("dead-letters", "list", "-o", "json").out)]
     assert [each is not None for each in retried] == [False, True, False]
     assert ask("dead-letters", "list").out.splitlines()[2].split()[4] == retried[1]
 

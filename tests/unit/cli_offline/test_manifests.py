@@ -61,7 +61,7 @@ def test_validation_as_data_has_all_fields(ask: Ask, tmp_path: Path) -> None:
         "PyTorchTrainingJob",
         "mnist",
     )
-    assert [(each["rule"], each["path"]) for each in report["problems"]] == [
+    assert [(problem["rule"], problem["path"]) for problem in report["problems"]] == [
         ("PT1", "spec.replicaSpecs[0].replicas")
     ]
     assert yaml.safe_load(ask("validate", file, "-o", "yaml").out) == found
@@ -114,7 +114,7 @@ def test_rendered_texts_stay_texts_for_every_reader_of_yaml(ask: Ask, tmp_path: 
     args = ["train.py", "--lr", "1e-4", "y", "0o17", "no", "2024-01-09"]
     job["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["args"] = args
     out = ask("render", write(tmp_path / "a.yaml", job)).out
-    pod = next(each.value for each in documents(out, 1 << 20) if each.value["kind"] == "Pod")
+    pod = next(document.value for document in documents(out, 1 << 20) if document.value["kind"] == "Pod")
     assert pod["spec"]["containers"][0]["args"] == args
 
 

@@ -36,7 +36,7 @@ def read(path: Path) -> Any:
 
 def mounts(service: dict[str, Any]) -> dict[str, Path]:
     """Files and folders of the checkout by where a service sees them."""
-    found = [each.split(":") for each in service.get("volumes", ())]
+    found = [volume.split(":") for volume in service.get("volumes", ())]
     return {target: (COMPOSE / source).resolve() for source, target, *_ in found if source.startswith(".")}
 
 
@@ -67,19 +67,19 @@ def test_every_service_that_stays_tells_its_health_and_is_restarted(file: dict[s
 
 def test_images_are_pinned_and_those_that_tests_have_too_are_the_same(file: dict[str, Any]) -> None:
     images = {name: each["image"] for name, each in file["services"].items()}
-    assert [each for each in images.values() if not re.fullmatch(r"[a-z/]+:v?\d+(\.\d+)+", each)] == []
+    assert [image for image in images.values() if not re.fullmatch(r"[a-z/]+:v?\d+(\.\d+)+", image)] == []
     pom = ElementTree.parse(ROOT / "tests" / "harness" / "kafka-pom.xml")  # noqa: S314 - our own
     assert images["kafka"] == f"apache/kafka:{pom.findtext('.//kafka.version')}"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert {each["image"] for each in ours(file).values()} == {f"jobledger:{project['version']}"}
+    assert {our["image"] for our in ours(file).values()} == {f"jobledger:{project['version']}"}
 
 
 def test_what_is_named_exists(file: dict[str, Any]) -> None:
     named = [
         name
         for service in file["services"].values()
-        for each in service.get("volumes", ())
-        if re.fullmatch(r"[a-z]+", name := each.split(":")[0])
+        for volume in service.get("volumes", ())
+        if re.fullmatch(r"[a-z]+", name := volume.split(":")[0])
     ]
     assert set(named) == set(file["volumes"])
     for name, service in file["services"].items():
@@ -96,14 +96,14 @@ def test_secrets_are_files_that_the_readme_makes_and_git_ignores(file: dict[str,
     readme = (COMPOSE / "README.md").read_text(encoding="utf-8")
     made = re.findall(r"^openssl rand .*>(\S+)", readme, re.MULTILINE)
     # not from variables: compose cannot give those to containers whose file system is read-only
-    assert {each["file"] for each in file["secrets"].values()} == set(made)
+    assert {secret["file"] for secret in file["secrets"].values()} == set(made)
     assert "/compose/secrets/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
 
 
 def test_nothing_is_open_beyond_this_machine(file: dict[str, Any]) -> None:
-    ports = [each for service in file["services"].values() for each in service.get("ports", ())]
+    ports = [port for service in file["services"].values() for port in service.get("ports", ())]
     assert ports
-    assert [each for each in ports if not each.startswith("127.0.0.1:")] == []
+    assert [port for port in ports if not port.startswith("127.0.0.1:")] == []
 
 
 def test_every_container_is_bounded_and_may_not_become_more(file: dict[str, Any]) -> None:
@@ -124,7 +124,7 @@ def test_no_secret_is_in_a_file() -> None:
 
 
 def test_variables_are_settings_that_there_are(file: dict[str, Any]) -> None:
-    known = {variable(each) for each in paths()}
+    known = {variable(path) for path in paths()}
     for service in ours(file).values():
         given = {each for each in service["environment"] if each.startswith("JOBLEDGER_")}
         assert given <= known

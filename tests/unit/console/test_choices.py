@@ -36,7 +36,7 @@ def queue(name: str) -> dict[str, Any]:
 def choices(page: str, name: str) -> list[str]:
     """What a list of choices holds."""
     found = re.search(rf'<datalist id="offers-{name}">(.*?)</datalist>', page)
-    return [html.unescape(each) for each in re.findall(r'value="([^"]*)"', found[1])] if found else []
+    return [html.unescape(text) for text in re.findall(r'value="([^"]*)"', found[1])] if found else []
 
 
 def listed(page: str, path: str) -> str:

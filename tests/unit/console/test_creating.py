@@ -25,7 +25,7 @@ MANY = "only one object can be created at a time"
 
 def older() -> dict[str, Any]:
     """Of a T9k manual: the older name of its kind, and of a field. Source: spec console.md, section 7."""
-    found = deepcopy(job_of(next(each for each in KINDS if each.names.kind == "DeepSpeedJob")).raw)
+    found = deepcopy(job_of(next(kind for kind in KINDS if kind.names.kind == "DeepSpeedJob")).raw)
     found["kind"] = "DeepspeedJob"
     found["spec"]["config"]["slotPerWorker"] = found["spec"]["config"].pop("slotsPerWorker", 1)
     return found

@@ -32,8 +32,8 @@ def life_of(story: Story) -> KeptLife:
 
 def long_story() -> Story:
     story = running()
-    for each in range(150):
-        story.at(100 + each).edit(runPolicy={"backoffLimit": 10 + each})
+    for number in range(150):
+        story.at(100 + number).edit(runPolicy={"backoffLimit": 10 + number})
     return story
 
 
@@ -96,14 +96,16 @@ def test_attempts_are_told_with_their_numbers() -> None:
 def test_a_moment_shows_status_conditions_and_children_as_they_were() -> None:
     life = life_of(restarted())
     seen = view(life, "6")  # worker-1 has just failed
-    assert [(each.name, each.phase.value, each.attempt) for each in seen.pods] == [
+    assert [(pod.name, pod.phase.value, pod.attempt) for pod in seen.pods] == [
         ("worker-0", "Running", 1),
         ("worker-1", "Failed", 1),
     ]
     assert seen.state.phase is Phase.RUNNING
     assert (seen.left, seen.follows) == (2, False)
-    assert {each["type"]: each["status"] for each in seen.status["conditions"]}["ReplicaFailure"] == "True"
-    assert [each.kind for each in seen.marks] == [IncidentKind.RESTART]
+    assert {condition["type"]: condition["status"] for condition in seen.status["conditions"]}[
+        "ReplicaFailure"
+    ] == "True"
+    assert [mark.kind for mark in seen.marks] == [IncidentKind.RESTART]
     assert "1 abnormal incident, not made good" in seen.why.answer
     assert view(life, "5").left == 3
 
@@ -272,12 +274,12 @@ def test_rows_of_the_history_view_make_phases_and_marks() -> None:
             row(4, Phase.FAILED, "PhaseEntered"),
         ]
     )
-    assert [(each.phase, each.begin.seq) for each in drawn.bands] == [
+    assert [(band.phase, band.begin.seq) for band in drawn.bands] == [
         (Phase.PENDING, 1),
         (Phase.RUNNING, 2),
         (Phase.FAILED, 4),
     ]
-    assert [(each.kind, each.when.seq, each.says) for each in drawn.marks] == [
+    assert [(mark.kind, mark.when.seq, mark.says) for mark in drawn.marks] == [
         (IncidentKind.RESTART, 3, "entry 3")
     ]
     assert not drawn.open

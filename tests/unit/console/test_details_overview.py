@@ -24,7 +24,7 @@ AT = datetime(2024, 5, 17, 9, 30, tzinfo=UTC)
 
 async def pods(app: App) -> list[dict[str, Any]]:
     uid = (await app.job("default", "train"))["metadata"]["uid"]
-    return [each for each in await app.cluster.children("default", uid) if each["kind"] == "Pod"]
+    return [child for child in await app.cluster.children("default", uid) if child["kind"] == "Pod"]
 
 
 async def happens(app: App, pod: dict[str, Any], reason: str, after: int = 0) -> None:

@@ -144,7 +144,7 @@ async def test_jobs_that_are_gone_are_told_of_and_told_apart_by_their_uid() -> N
         assert 'data-kind="deletion"' in old
         links = re.findall(r'href="([^"]*/history\?[^"]*)"', old)
         assert links
-        assert all(uid in each for each in links)  # every link stays with the job that is gone
+        assert all(uid in link for link in links)  # every link stays with the job that is gone
 
 
 @pytest.mark.parametrize(
@@ -175,11 +175,11 @@ async def test_text_of_users_is_never_markup() -> None:
         await phase(app, "train", "Running")
         cluster = cast(MemoryCluster, app.cluster)
         pod = next(
-            each
-            for each in await cluster.children(
+            child
+            for child in await cluster.children(
                 "default", (await app.job("default", "train"))["metadata"]["uid"]
             )
-            if each["kind"] == "Pod"
+            if child["kind"] == "Pod"
         )
         cluster.sim_logs.write("default", pod["metadata"]["name"], evil.encode())
         async with browsing(app) as client:
@@ -200,14 +200,10 @@ async def test_logs_of_a_cluster_that_only_streams_are_shown_and_followed() -> N
     async with one_job() as (app, client):
         uid = (await app.job("default", "train"))["metadata"]["uid"]
         cluster = cast(MemoryCluster, app.cluster)
-        pods = [each for each in await cluster.children("default", uid) if each["kind"] == "Pod"]
-        name = next(
-            each["metadata"]["name"] for each in pods if each["metadata"]["name"].endswith("worker-0")
-        )
+        pods = [child for child in await cluster.children("default", uid) if child["kind"] == "Pod"]
+        name = next(pod["metadata"]["name"] for pod in pods if pod["metadata"]["name"].endswith("worker-0"))
         cluster.sim_logs.write("default", name, b"one\n\x1b[1mtwo\x1b[0m\nthr")
-        cluster.sim_logs.end(
-            next(each["metadata"]["uid"] for each in pods if each["metadata"]["name"] == name)
-        )
+        cluster.sim_logs.end(next(pod["metadata"]["uid"] for pod in pods if pod["metadata"]["name"] == name))
         found = await text(client, f"{PATH}/log?replica=worker-0")
         assert "<li>one</li>\n<li>two</li>" in found
         address = "/live?" + urlencode({"log": f"{PATH}/log?replica=worker-0&from=0"})
@@ -274,8 +270,8 @@ async def test_of_several_containers_one_is_chosen() -> None:
         logs = cast(MemoryCluster, app.cluster).sim_logs
         logs.write("default", name, b"of the first\n", "pytorch")
         logs.write("default", name, b"of the second\n", "sidecar")
-        for each in await app.cluster.children("default", found["metadata"]["uid"]):
-            logs.end(each["metadata"]["uid"])
+        for child in await app.cluster.children("default", found["metadata"]["uid"]):
+            logs.end(child["metadata"]["uid"])
         async with browsing(app) as client:
             page = await text(client, f"{PATH}/log?replica=worker-0")
             assert "of the first" in page

@@ -21,7 +21,7 @@ def test_the_usual_columns_are_shown_until_others_are_chosen() -> None:
 
 
 def test_every_column_has_a_name() -> None:
-    assert {f"replicas.column.{each}" for each in ALL_COLUMNS} <= set(WORDS)
+    assert {f"replicas.column.{column}" for column in ALL_COLUMNS} <= set(WORDS)
 
 
 async def test_the_chosen_columns_are_shown_and_kept() -> None:

@@ -171,7 +171,11 @@ async def test_a_job_that_failed_has_a_badge_that_says_why_in_the_list_and_on_it
         assert 'class="badge error"' in found
         page = (await browser.get(f"/jobs/default/{kind.names.kind}/{name}")).text
         (shown,) = await browser.app.jobs()
-        said = [each["message"] for each in shown["status"]["conditions"] if each["status"] == "True"]
+        said = [
+            condition["message"]
+            for condition in shown["status"]["conditions"]
+            if condition["status"] == "True"
+        ]
         titles = [re.search(r'class="badge error"[^>]* title="([^"]*)"', text) for text in (found, page)]
         (in_list, on_page) = [html.unescape(title[1]) for title in titles if title]
         assert in_list == on_page

@@ -57,11 +57,11 @@ def form_of(kind: Kind, manifest: Any) -> Group:
 def sent(tree: Group) -> dict[str, list[str]]:
     """What a browser sends of a form that nobody touched."""
     found: dict[str, list[str]] = {}
-    for each in nodes(tree):
-        if isinstance(each, Field) and (each.control != "switch" or each.on):
-            found[each.path] = [each.value]
-        elif isinstance(each, Many):
-            found[f"{each.path}#"] = [str(len(each.groups))]
+    for node in nodes(tree):
+        if isinstance(node, Field) and (node.control != "switch" or node.on):
+            found[node.path] = [node.value]
+        elif isinstance(node, Many):
+            found[f"{node.path}#"] = [str(len(node.groups))]
     return found
 
 
@@ -75,19 +75,19 @@ def test_every_field_of_a_kind_is_in_its_form(kind: Kind) -> None:
     grown: set[str] = set()
     while True:  # lists are empty to begin with: each gets an item, as its button does
         tree = form_of(kind, manifest)
-        lists = {each.path for each in nodes(tree) if isinstance(each, Many)} - grown
+        lists = {node.path for node in nodes(tree) if isinstance(node, Many)} - grown
         if not lists:
             break
         path = min(lists)
         fields = sent(tree) | {
-            f"{each.path}": ["on"]
-            for each in nodes(tree)
-            if isinstance(each, Field) and each.control == "switch"
+            f"{node.path}": ["on"]
+            for node in nodes(tree)
+            if isinstance(node, Field) and node.control == "switch"
         }
         manifest = read(kind, fields, manifest, grow=path)
         grown.add(path)
     olds = [path for path, shape in walk(kind.model) if field_labels.is_old(shape)]
-    shown = {each.path.replace("[0]", "[]").removesuffix("?") for each in nodes(tree)}
+    shown = {node.path.replace("[0]", "[]").removesuffix("?") for node in nodes(tree)}
     for path, _ in walk(kind.model):
         if not any(f"{path}.".startswith((f"{old}.", f"{old}[")) for old in olds):
             assert path in shown, path
@@ -172,7 +172,7 @@ def test_an_item_that_goes_takes_only_itself_along() -> None:
     assert found["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["image"] == "y"
     found = read(kind, fields, manifest, drop=f"{TEMPLATE}~volumes[0]")
     mounts = found["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][1]["volumeMounts"]
-    assert {each["mountPath"] for each in mounts} == {"/b", "/c", "/dev/shm"}
+    assert {mount["mountPath"] for mount in mounts} == {"/b", "/c", "/dev/shm"}
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8), max_size=6))

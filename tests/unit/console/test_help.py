@@ -52,7 +52,7 @@ def test_no_sentence_is_left_over_of_a_field_that_is_gone() -> None:
     said = {shape.info.description for kind in KINDS for _, shape in walk(kind.model)}
     paths = {path for kind in KINDS for path, _ in walk(kind.model)}
     assert not {each for kind in KINDS for each in kind.form.chinese} - said
-    named = {each for kind in KINDS for each in kind.form.labels}
+    named = {label for kind in KINDS for label in kind.form.labels}
     assert not named - paths - {each.rpartition(".")[2] for each in paths}
 
 

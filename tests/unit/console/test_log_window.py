@@ -24,7 +24,7 @@ class Counting:
 
 
 def numbered(count: int) -> bytes:
-    return b"".join(b"line %d\n" % each for each in range(1, count + 1))
+    return b"".join(b"line %d\n" % number for number in range(1, count + 1))
 
 
 # ---- text --------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ async def test_earlier_lines_follow_on_without_a_gap_or_a_repeat() -> None:
         found = await window.before(source, found.begin, 1000)
         every[:0] = found.lines
         assert found.first == 5001 - len(every)
-    assert every == [f"line {each}" for each in range(1, 5001)]
+    assert every == [f"line {number}" for number in range(1, 5001)]
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"one", b"one\n", b"one\ntwo", b"\n\n\n"])
@@ -159,7 +159,7 @@ async def test_a_search_goes_on_where_it_stopped() -> None:
         if found.is_whole:
             break
         end = found.until
-    assert every == [f"line {each}" for each in range(1000, 0, -1)]
+    assert every == [f"line {number}" for number in range(1000, 0, -1)]
 
 
 async def test_a_search_that_takes_too_long_says_how_far_it_came() -> None:
@@ -186,7 +186,7 @@ async def test_what_is_added_is_told_line_by_line_until_the_end() -> None:
     source = Growing(b"one\ntw", b"", b"two\nthree\n")
     source.data = b"zero\n"
     news = [each async for each in follow.added(source, 5, look=0)]
-    assert [line for each in news for line in each.lines] == ["one", "twtwo", "three"]
+    assert [line for new in news for line in new.lines] == ["one", "twtwo", "three"]
     assert news[0].tail == "tw"
     assert news[-1].ended
     assert news[-1].end == len(source.data)
@@ -197,18 +197,18 @@ async def test_a_follower_that_is_far_behind_is_told_what_was_left_out() -> None
     news = [each async for each in follow.added(Counting(data), 0, look=0)]
     assert news[0].skipped > follow.BEHIND
     assert news[0].lines[0].startswith("line ")
-    told = sum(len(line) + 1 for each in news for line in each.lines)
+    told = sum(len(line) + 1 for new in news for line in new.lines)
     assert told + news[0].skipped == len(data)
 
 
 async def test_a_line_without_end_does_not_grow_for_ever() -> None:
     news = [each async for each in follow.added(Counting(b"x" * 200_000), 0, look=0)]
-    assert sum(len(each.lines) for each in news) == 1
+    assert sum(len(new.lines) for new in news) == 1
 
 
 async def stream(*pieces: bytes) -> AsyncIterator[bytes]:
-    for each in pieces:
-        yield each
+    for piece in pieces:
+        yield piece
 
 
 async def test_a_stream_is_held_by_its_end_only() -> None:
@@ -220,5 +220,5 @@ async def test_a_stream_is_held_by_its_end_only() -> None:
 
 async def test_a_stream_is_followed_in_whole_lines() -> None:
     news = [each async for each in follow.heard_on(stream(b"on", b"e\ntwo\nth", b"ree"))]
-    assert [each.lines for each in news] == [(), ("one", "two"), (), ("three",)]
+    assert [new.lines for new in news] == [(), ("one", "two"), (), ("three",)]
     assert (news[2].tail, news[-1].ended) == ("three", True)

@@ -53,7 +53,7 @@ async def measured(folder: Path, source: Prometheus) -> AsyncIterator[tuple[Brow
     async with console(folder, ConsoleOptions(metrics=source.url)) as browser:
         await browser.submit(measuring_job())
         found = await phase(browser.app, "train", "Running")
-        yield browser, [each["name"] for each in found["status"]["tasks"][0]["replicas"]]
+        yield browser, [replica["name"] for replica in found["status"]["tasks"][0]["replicas"]]
 
 
 def of(pod: str, namespace: str = "default", **more: str) -> dict[str, str]:
@@ -277,7 +277,7 @@ async def test_a_job_of_many_pods_is_one_short_query_and_few_lines() -> None:
         job = MeasuredJob("default", "u", pods, {"cpu": Decimal(500)}, {}, 500)
         found = await Monitor(MetricsSource(source.url)).shown(job, panels(())[0], SPAN, "pod")
         assert (len(found.lines), found.of, found.request) == (20, 500, 1.0)
-        assert {each.last for each in found.lines} == set(map(float, range(480, 500)))
+        assert {line.last for line in found.lines} == set(map(float, range(480, 500)))
         assert len(source.asked) == 1
         assert len(source.asked[0]["query"]) < 300
 

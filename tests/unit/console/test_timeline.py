@@ -47,7 +47,7 @@ def test_phases_are_bands_that_follow_each_other() -> None:
     story = running().at(10).pause().gone("worker-0").gone("worker-1").at(40).resume()
     story.all_pods("Pending").at(50).all_pods("Running")
     drawn = timeline(story.steps)
-    assert [each.phase for each in drawn.bands] == [
+    assert [band.phase for band in drawn.bands] == [
         Phase.PENDING,
         Phase.RUNNING,
         Phase.PAUSED,
@@ -57,15 +57,15 @@ def test_phases_are_bands_that_follow_each_other() -> None:
     for one, following in zip(drawn.bands, drawn.bands[1:], strict=False):
         assert one.end == following.begin
     assert drawn.bands[-1].end is None
-    assert [seconds(each.begin) for each in drawn.bands] == [0, 3, 10, 40, 50]
+    assert [seconds(band.begin) for band in drawn.bands] == [0, 3, 10, 40, 50]
     assert drawn.open
 
 
 def test_a_lane_has_a_gap_where_the_replica_had_no_pod() -> None:
     story = running().at(10).pause().at(12).gone("worker-0").gone("worker-1").at(40).resume()
     spans = lane(timeline(story.all_pods("Pending").steps), "worker-0").spans
-    before = next(each for each in reversed(spans) if each.attempt == 1)
-    after = next(each for each in spans if each.attempt == 2)
+    before = next(span for span in reversed(spans) if span.attempt == 1)
+    after = next(span for span in spans if span.attempt == 2)
     assert before.end is not None
     assert (seconds(before.end), seconds(after.begin)) == (12, 40)
 
@@ -73,7 +73,7 @@ def test_a_lane_has_a_gap_where_the_replica_had_no_pod() -> None:
 def test_a_restart_shows_as_a_failed_span_a_new_attempt_and_a_mark() -> None:
     drawn = timeline(restarted().steps)
     spans = lane(drawn, "worker-1").spans
-    assert [(each.phase, each.attempt) for each in spans] == [
+    assert [(span.phase, span.attempt) for span in spans] == [
         (ReplicaPhase.CREATING, 1),
         (ReplicaPhase.PENDING, 1),
         (ReplicaPhase.RUNNING, 1),
@@ -90,7 +90,7 @@ def test_a_restart_shows_as_a_failed_span_a_new_attempt_and_a_mark() -> None:
 
 def test_the_budget_goes_down_with_every_restart() -> None:
     story = restarted().at(30).pod("worker-0", "Failed", exit_code=1)
-    assert [(seconds(each.begin), each.left, each.limit) for each in timeline(story.steps).levels] == [
+    assert [(seconds(level.begin), level.left, level.limit) for level in timeline(story.steps).levels] == [
         (0, 3, 3),
         (20, 2, 3),
         (30, 1, 3),
@@ -99,7 +99,7 @@ def test_the_budget_goes_down_with_every_restart() -> None:
 
 def test_a_spec_change_is_a_mark_that_says_by_whom() -> None:
     story = running().at(9).edit(runPolicy={"backoffLimit": 9})
-    kinds = {each.kind: each for each in timeline(story.steps).marks}
+    kinds = {mark.kind: mark for mark in timeline(story.steps).marks}
     assert kinds[IncidentKind.CHANGE].by == "alice"
     assert "backoffLimit" in str(kinds[IncidentKind.CHANGE].says)
 
@@ -108,14 +108,14 @@ def test_the_deletion_of_a_job_that_had_ended_is_marked_too_and_closes_the_pictu
     story = running(1).at(9).pod("worker-0", "Succeeded").at(20).delete().gone("worker-0")
     drawn = timeline(story.steps)
     assert not drawn.open
-    assert [each.kind for each in drawn.marks][-1] is IncidentKind.DELETION
+    assert [mark.kind for mark in drawn.marks][-1] is IncidentKind.DELETION
     assert str(drawn.marks[-1].says).startswith("The job was deleted")
 
 
 def test_a_clock_that_was_set_back_does_not_bend_the_picture() -> None:
     story = running().at(1).pod("worker-1", "Failed", exit_code=7)
     moments = timeline(story.steps).moments
-    assert [each.at for each in moments] == sorted(each.at for each in moments)
+    assert [moment.at for moment in moments] == sorted(moment.at for moment in moments)
 
 
 # ---- scales ------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def test_an_axis_has_few_ticks_all_in_the_picture(length: float) -> None:
     scale = ByTime(Instant(1, START), Instant(2, START + timedelta(seconds=length)))
     ticks = scale.ticks()
     assert len(ticks) <= TICKS + 1
-    assert all(0 <= each.x <= 100 for each in ticks)
+    assert all(0 <= tick.x <= 100 for tick in ticks)
     assert length < 5 or ticks
 
 
@@ -154,7 +154,7 @@ def test_an_axis_of_entries_counts_in_round_numbers(entries: int) -> None:
 
 def test_a_few_replicas_have_a_row_each() -> None:
     drawn = timeline(running(FEW).steps)
-    assert [each.label for each in rows(drawn, whole(drawn))] == [f"worker-{each}" for each in range(FEW)]
+    assert [row.label for row in rows(drawn, whole(drawn))] == [f"worker-{number}" for number in range(FEW)]
 
 
 def test_of_four_hundred_replicas_those_with_a_story_have_a_row_and_the_others_are_a_crowd() -> None:
@@ -176,22 +176,22 @@ def test_a_crowd_counts_its_replicas_at_every_moment() -> None:
     drawn = timeline(running(100).steps)
     (crowd,) = rows(drawn, whole(drawn))
     assert isinstance(crowd, Crowd)
-    last = [each for each in crowd.blocks if each.end == 100]
+    last = [block for block in crowd.blocks if block.end == 100]
     assert [(each.phase, each.size) for each in last] == [(ReplicaPhase.RUNNING, 100)]
-    assert [(each.phase, each.size) for each in crowd.blocks if each.begin == 0] == [
+    assert [(block.phase, block.size) for block in crowd.blocks if block.begin == 0] == [
         (ReplicaPhase.PENDING, 100)
     ]
 
 
 def test_a_short_failure_shows_in_a_crowd_however_long_the_picture() -> None:
     story = running(100).at(5000)
-    for each in range(30):
-        story.pod(f"worker-{each}", "Failed", exit_code=7).gone(f"worker-{each}")
+    for number in range(30):
+        story.pod(f"worker-{number}", "Failed", exit_code=7).gone(f"worker-{number}")
     story.at(5001).all_pods("Running").at(90_000).edit(runPolicy={"backoffLimit": 50})
     drawn = timeline(story.steps)
     crowd = rows(drawn, whole(drawn))[0]
     assert isinstance(crowd, Crowd)
-    assert any(each.phase is ReplicaPhase.FAILED for each in crowd.blocks)
+    assert any(block.phase is ReplicaPhase.FAILED for block in crowd.blocks)
 
 
 def test_a_zoomed_crowd_begins_with_those_who_were_there_before() -> None:
@@ -199,4 +199,6 @@ def test_a_zoomed_crowd_begins_with_those_who_were_there_before() -> None:
     scale = ByTime(drawn.last._replace(at=START + timedelta(seconds=50)), drawn.last)
     (crowd,) = rows(drawn, scale)
     assert isinstance(crowd, Crowd)
-    assert [(each.phase, each.size, each.begin) for each in crowd.blocks] == [(ReplicaPhase.RUNNING, 100, 0)]
+    assert [(block.phase, block.size, block.begin) for block in crowd.blocks] == [
+        (ReplicaPhase.RUNNING, 100, 0)
+    ]

@@ -41,11 +41,11 @@ def test_the_picture_is_a_named_group_of_well_formed_svgs_without_styles_or_scri
 def test_marks_and_phases_are_links_that_name_their_moment_and_say_what_they_are() -> None:
     drawn = timeline(restarted().steps)
     root = drawn_as(drawn)
-    restart = next(each for each in links(root) if each.get("data-kind") == "restart")
+    restart = next(link for link in links(root) if link.get("data-kind") == "restart")
     assert restart.attrib["href"] == f"/here?at={restart.attrib['data-seq']}&x=1"
     assert "exit code 7" in title(restart)
-    phases = [title(each) for each in links(root) if "data-kind" not in each.attrib]
-    assert [each.split(":")[0] for each in phases] == ["Pending", "Running"]
+    phases = [title(link) for link in links(root) if "data-kind" not in link.attrib]
+    assert [phase.split(":")[0] for phase in phases] == ["Pending", "Running"]
 
 
 def test_everything_stands_inside_of_the_picture() -> None:
@@ -83,15 +83,15 @@ def test_words_are_said_in_the_readers_language() -> None:
 def test_text_of_a_job_cannot_become_markup() -> None:
     story = running().at(9).edit(runPolicy={"cleanUpPolicy": "<script>alert(1)</script>"})
     drawn = timeline(story.steps)
-    assert any("<script>" in str(each.says) for each in drawn.marks)
+    assert any("<script>" in str(mark.says) for mark in drawn.marks)
     wanted = PictureStyle(ByTime(drawn.begin, drawn.last), link=lambda seq: f'"><script>{seq}')
     assert "<script>" not in picture(drawn, wanted)
 
 
 def test_marks_of_nearly_the_same_time_are_one_with_a_number_that_shows_the_worst() -> None:
     story = running(8, runPolicy={"backoffLimit": 9}).at(1000)
-    for each in range(5):
-        story.pod(f"worker-{each}", "Failed", exit_code=7)
+    for number in range(5):
+        story.pod(f"worker-{number}", "Failed", exit_code=7)
     drawn = timeline(story.at(1001).edit(runPolicy={"backoffLimit": 10}).steps)
     scale = ByTime(drawn.begin, drawn.last)
     last = clusters(drawn.marks, scale)[-1]
@@ -120,8 +120,10 @@ def cursor(drawn: str) -> tuple[str, str]:
 
 def test_a_thousand_restarts_make_no_more_steps_than_can_be_seen() -> None:
     story = running(2, runPolicy={"backoffLimit": 2000})
-    for each in range(1000):
-        story.at(10 + each).pod("worker-1", "Failed", exit_code=7).gone("worker-1").pod("worker-1", "Running")
+    for number in range(1000):
+        story.at(10 + number).pod("worker-1", "Failed", exit_code=7).gone("worker-1").pod(
+            "worker-1", "Running"
+        )
     root = drawn_as(timeline(story.steps))
     assert len([each for each in root.iter("rect") if each.get("class") == "tl-left"]) < 350
 

@@ -75,7 +75,7 @@ class Browser:
 def row(page: str, name: str) -> str:
     """The part of the list that is about one job."""
     bodies = re.findall(r"<tbody id=.*?(?=<tbody id=|</table>\s*<nav|\Z)", page, re.DOTALL)
-    return next((each for each in bodies if re.search(rf">{name}</a>", each)), "")
+    return next((body for body in bodies if re.search(rf">{name}</a>", body)), "")
 
 
 def names(page: str) -> list[str]:
@@ -87,7 +87,7 @@ def errors(page: str) -> dict[str, list[str]]:
     """What is written at which field."""
     found = re.findall(r'<ul class="errors" id="e-([^"]*)"[^>]*>(.*?)</ul>', page, re.DOTALL)
     lists = {
-        path: [html.unescape(each) for each in re.findall(r"<li>(.*?)</li>", said)] for path, said in found
+        path: [html.unescape(text) for text in re.findall(r"<li>(.*?)</li>", said)] for path, said in found
     }
     return {path: said for path, said in lists.items() if said}
 

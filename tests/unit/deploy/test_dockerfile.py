@@ -38,8 +38,10 @@ def test_bases_are_pinned_by_a_tag_of_python_and_system(build: Stage, image: Sta
 
 def test_nothing_is_fetched_but_by_pip_from_the_lock(build: Stage, image: Stage) -> None:
     assert not build.all("ADD") + image.all("ADD")
-    installs = [each for step in build.all("RUN") for each in step.split("&&") if " install " in each]
-    assert [each for each in installs if "--require-hashes" not in each and "--no-index" not in each] == []
+    installs = [part for step in build.all("RUN") for part in step.split("&&") if " install " in part]
+    assert [
+        install for install in installs if "--require-hashes" not in install and "--no-index" not in install
+    ] == []
     assert "--only-binary :all:" in installs[0]
     assert not re.search(r"\b(apt|apt-get|curl|wget|git)\b", " ".join(build.all("RUN")))
 
@@ -74,8 +76,8 @@ def test_what_is_copied_exists_and_is_not_ignored(build: Stage) -> None:
 
 
 def test_everything_that_ships_in_the_wheel_is_copied_and_no_test(build: Stage) -> None:
-    packages = {each.parent.name for each in ROOT.glob("*/py.typed")}
-    assert packages <= {each.rstrip("/") for each in sources(build)}
+    packages = {path.parent.name for path in ROOT.glob("*/py.typed")}
+    assert packages <= {source.rstrip("/") for source in sources(build)}
     assert not {"tests/", "examples/", "docs/"} & set(sources(build))
 
 

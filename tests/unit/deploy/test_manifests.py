@@ -108,7 +108,7 @@ def test_every_kind_is_watched_and_its_status_written() -> None:
 
 
 def test_a_kind_that_is_not_switched_on_is_out_of_reach() -> None:
-    granted = [*(each for grants in GRANTS.values() for each in grants.values()), *USERS.values()]
+    granted = [*(grant for grants in GRANTS.values() for grant in grants.values()), *USERS.values()]
     for kind in (each for each in KINDS if each.opt_in):
         names = kind.names
         assert not [rule for rules in granted for rule in rules if rule.group == names.group]
@@ -119,7 +119,7 @@ def test_a_kind_that_is_not_switched_on_is_out_of_reach() -> None:
 
 
 def test_workloads_are_read_by_those_who_watch_and_only_where_that_is_switched_on() -> None:
-    granted = [*(each for grants in GRANTS.values() for each in grants.values()), *USERS.values()]
+    granted = [*(grant for grants in GRANTS.values() for grant in grants.values()), *USERS.values()]
     assert not [rule for rules in granted for rule in rules if rule.group == "kueue.x-k8s.io"]
     for role in (Role.BRIDGE, Role.PROJECTORS):
         assert [rule.verbs for rule in KUEUE_GRANTS[role]] == [("list", "watch")]
@@ -131,7 +131,7 @@ def test_nobody_but_the_projectors_writes_a_status() -> None:
         for role, grants in GRANTS.items()
         for rules in grants.values()
         for rule in rules
-        if any(each.endswith("/status") for each in rule.resources)
+        if any(resource.endswith("/status") for resource in rule.resources)
     }
     assert writers == {Role.PROJECTORS}
 
@@ -142,12 +142,12 @@ def allows(rules: Any, group: str, resource: str, verb: str) -> bool:
 
 def test_every_role_object_is_bound_once_and_to_the_account_of_its_role() -> None:
     objects = {each["metadata"]["name"]: each["kind"] for each in rbac_objects()}
-    bound = {each["roleRef"]["name"]: each["roleRef"]["kind"] for each in bindings()}
-    users = {f"jobledger-{each}" for each in USERS}
+    bound = {binding["roleRef"]["name"]: binding["roleRef"]["kind"] for binding in bindings()}
+    users = {f"jobledger-{user}" for user in USERS}
     assert bound == {name: kind for name, kind in objects.items() if name not in users}
-    for each in bindings():
-        (subject,) = each["subjects"]
-        assert each["metadata"]["name"].startswith(subject["name"])
+    for binding in bindings():
+        (subject,) = binding["subjects"]
+        assert binding["metadata"]["name"].startswith(subject["name"])
 
 
 def versions() -> Iterator[tuple[str, str]]:
@@ -167,7 +167,7 @@ def test_what_is_deployed_is_this_release(where: str, version: str) -> None:
 
 def test_the_chart_takes_every_setting_that_a_cluster_has_and_no_other() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
-    wanted = {each for each in paths() if not each.startswith("controller.")}  # those are flags
+    wanted = {path for path in paths() if not path.startswith("controller.")}  # those are flags
     assert (
         set(schema["properties"]["settings"]["properties"])
         == wanted
@@ -208,5 +208,5 @@ def test_values_yaml_shows_every_value_that_the_schema_takes() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     hidden = set(described(schema)) - set(valued(read(CHART / "values.yaml")))
     text = (CHART / "values.yaml").read_text(encoding="utf-8")
-    commented = {f"settings/{each}" for each in paths() if f"\n  # {each}: " in text}
+    commented = {f"settings/{path}" for path in paths() if f"\n  # {path}: " in text}
     assert hidden == {"global", *commented}

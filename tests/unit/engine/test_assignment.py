@@ -85,7 +85,7 @@ class World:
             await self.assignment.put(partition, place, posted(each))
 
     async def sources(self, partition: int = 0) -> list[Position]:
-        return [decode(each.body).source for each in await records(self.logs[partition])]
+        return [decode(record.body).source for record in await records(self.logs[partition])]
 
 
 def told(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
@@ -122,8 +122,8 @@ def test_what_is_put_becomes_the_entries_that_an_owner_makes_of_it() -> None:
         await world.assignment.own([0])
         await world.put(life())
         await asyncio.sleep(1)
-        assert [each.body for each in await records(world.logs[0])] == [
-            each.body for each in await records(single)
+        assert [record.body for record in await records(world.logs[0])] == [
+            record.body for record in await records(single)
         ]
         assert world.assignment.acked(0) == len(life())
 
@@ -303,7 +303,7 @@ def test_a_topic_that_was_made_anew_gives_new_places(caplog: pytest.LogCaptureFi
         assert await world.sources() == [101, 102, 103, 1, 2]
 
     told(story)
-    assert [each.getMessage()[:37] for each in caplog.records if each.levelname == "WARNING"] == [
+    assert [record.getMessage()[:37] for record in caplog.records if record.levelname == "WARNING"] == [
         "the topic of observations was made an"
     ]
     caplog.clear()
@@ -371,7 +371,7 @@ def test_what_cannot_be_read_is_a_dead_letter_and_holds_nothing_up() -> None:
         await world.assignment.put(0, 2, Post(JobUid(""), b""))
         await world.put(life(), after=2)
         await asyncio.sleep(1)
-        assert [each.observation for each in await world.logs[0].dead_letters()] == [b"\xff", b""]
+        assert [letter.observation for letter in await world.logs[0].dead_letters()] == [b"\xff", b""]
         assert world.assignment.acked(0) == 2 + len(life())
         assert world.assignment.context.counts["letters"] == 2
 
@@ -385,7 +385,9 @@ def test_a_job_gets_no_second_history_in_a_partition_that_is_not_its_own() -> No
         await asyncio.sleep(1)
         assert not await records(world.logs[0])
         letters = await world.logs[0].dead_letters()
-        assert [each.observation for each in letters] == [encode_observation(each) for each in life("1-a")]
+        assert [letter.observation for letter in letters] == [
+            encode_observation(each) for each in life("1-a")
+        ]
         assert "the job's partition is 1" in letters[0].error
 
     told(story)
@@ -538,7 +540,7 @@ def test_who_lets_go_decides_what_is_in_hand_drops_the_rest_and_saves() -> None:
         assert heard == [(0, 1)]
         assert await world.sources() == [1]
         covered, snapshots = await world.logs[0].snapshots()
-        assert (covered, [each.job for each in snapshots]) == (1, ["0-0"])
+        assert (covered, [snapshot.job for snapshot in snapshots]) == (1, ["0-0"])
         assert (world.logs[0].closed, world.logs[1].closed) == (1, 0)
         assert list(world.assignment.processors) == [1]
 

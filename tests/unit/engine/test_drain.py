@@ -128,8 +128,8 @@ def test_what_cannot_be_read_is_a_dead_letter_and_holds_nothing_up() -> None:
         async with draining(inbox, log):
             await asyncio.sleep(1.0)
         letters = await log.dead_letters()
-        assert [each.observation for each in letters] == [b'{"type":"FromTheFuture","job":"x"}', b"\xff"]
-        assert {each.job for each in letters} == {JOB}
+        assert [letter.observation for letter in letters] == [b'{"type":"FromTheFuture","job":"x"}', b"\xff"]
+        assert {letter.job for letter in letters} == {JOB}
         assert (await jobs(log), await inbox.waiting()) == (["u-1", "u-2"], 0)
 
     simulated(story())

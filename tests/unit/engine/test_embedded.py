@@ -162,4 +162,4 @@ async def test_states_that_the_log_did_not_take_are_saved_the_next_time() -> Non
         log.is_down = False
         await engine.save()
         _, snapshots = await log.snapshots()
-        assert [each.job for each in snapshots] == ["a"]
+        assert [snapshot.job for snapshot in snapshots] == ["a"]

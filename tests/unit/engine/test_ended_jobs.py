@@ -1,4 +1,4 @@
-"""What stays of jobs that are over: that they are; nothing that is noticed of them later changes it (ADR 0019)."""
+"""What stays of jobs that are over: that they are; nothing that is observed of them later changes it (ADR 0019)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -53,8 +53,8 @@ async def save(reader: Reader, log: EventLog) -> None:
 
 
 async def reported_again(to: Owner) -> Sequence[object]:
-    """Everything that was ever noticed of the job comes once more."""
-    return await to.take([Delivery(each) for each in causes(life())])
+    """Every observation of the job comes once more."""
+    return await to.take([Delivery(cause) for cause in causes(life())])
 
 
 async def test_of_a_job_that_is_over_its_last_number_stays() -> None:
@@ -69,7 +69,7 @@ async def test_the_last_ones_stay_whole() -> None:
     reader = Reader(keeps=2)
     jobs = [JobUid(f"job-{number}") for number in range(4)]
     await Owner(MemoryLog(), reader, LoopClock(START)).take(
-        [Delivery(each) for job in jobs for each in causes(life(job))]
+        [Delivery(cause) for job in jobs for cause in causes(life(job))]
     )
     assert list(reader.jobs) == jobs[2:]
     assert list(reader.forgotten) == jobs[:2]
@@ -100,7 +100,7 @@ async def test_the_same_name_with_another_uid_is_a_job_of_its_own() -> None:
     made = await ended(log)
     await save(made.reader, log)
     again = await restarted(log)
-    await again.take([Delivery(each) for each in causes(life("u3"))[:2]])
+    await again.take([Delivery(cause) for cause in causes(life("u3"))[:2]])
     assert again.reader.tracked(JobUid("u3")).seq == 2
 
 
@@ -117,14 +117,14 @@ async def test_a_log_whose_closed_jobs_were_forgotten_before_they_were_saved_ver
     logs: list[EventLog] = [MemoryLog(), await SqliteLog.open(tmp_path / "store.db")]
     for number, log in enumerate(logs):
         made = Owner(log, Reader(keeps=number), LoopClock(START))
-        await made.take([Delivery(each) for uid in (ENDED, LIVE) for each in causes(life(uid))])
+        await made.take([Delivery(cause) for uid in (ENDED, LIVE) for cause in causes(life(uid))])
         await save(made.reader, log)
         assert made.reader.unsaved() == ()
         verification = Verification((await log.snapshots())[1])
         async for batch in log.scan():
             for record in batch:
                 verification.take(record)
-        assert [each.difference for each in verification.verdicts()] == [None, None]
+        assert [verdict.difference for verdict in verification.verdicts()] == [None, None]
         await log.close()
 
 

@@ -158,7 +158,7 @@ def test_what_is_observed_is_put_into_the_inbox_in_order() -> None:
                 await follower.observe(seen(number))
             await follower.finish()
             posts = (await inbox.take(1000)).posts
-            assert [decode_observation(each.body) for each in posts] == [
+            assert [decode_observation(post.body) for post in posts] == [
                 seen(number) for number in range(600)
             ]
 
@@ -179,7 +179,7 @@ def test_an_inbox_that_takes_nothing_is_tried_again_and_nothing_is_lost() -> Non
             await follower.observe(seen(2))
             inbox.full = False
             await asyncio.sleep(1.0)
-            assert [decode_observation(each.body) for each in (await inbox.take(9)).posts] == [
+            assert [decode_observation(post.body) for post in (await inbox.take(9)).posts] == [
                 seen(1),
                 seen(2),
             ]

@@ -20,7 +20,7 @@ JOB = JobUid(UID)
 
 
 class SlowLog(MemoryLog):
-    """A log whose entries are in it long before whoever wrote them learns of it; or that cannot be written."""
+    """A log whose entries are in it long before their writer learns of it; or that cannot be written."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -31,7 +31,7 @@ class Known(Offsets):
         self.found: dict[int, Position] = {0: 5, 1: 9}
 
     async def ends(self, partitions: Iterable[int]) -> dict[int, Position]:
-        return {each: self.found[each] for each in partitions}
+        return {partition: self.found[partition] for partition in partitions}
 
 
 async def _open(_: int) -> EventLog:

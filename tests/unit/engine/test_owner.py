@@ -26,7 +26,7 @@ def life(uid: str = "u1") -> Story:
 
 
 def placeless(observations: Sequence[Observation]) -> list[Delivery]:
-    return [Delivery(each) for each in observations]
+    return [Delivery(observation) for observation in observations]
 
 
 async def records(log: MemoryLog) -> list[Record]:
@@ -176,7 +176,7 @@ async def test_a_restart_knows_from_the_log_which_places_were_decided() -> None:
     assert reader.tracked(seen[0].job).source == 4
     again = Owner(log, reader, LoopClock(START))
     assert await again.take([Delivery(each, 4) for each in seen[4:]]) == []
-    assert [decode(each.body).source for each in await records(log)] == [1, 2, 3, 4]
+    assert [decode(record.body).source for record in await records(log)] == [1, 2, 3, 4]
 
 
 async def test_what_is_noticed_here_has_no_place_and_takes_none_away() -> None:
@@ -184,4 +184,4 @@ async def test_what_is_noticed_here_has_no_place_and_takes_none_away() -> None:
     owner = Owner(log, Reader(), LoopClock(START))
     seen = causes(life())
     await owner.take([Delivery(seen[0], 7), Delivery(seen[1]), Delivery(seen[2], 7), Delivery(seen[2], 8)])
-    assert [decode(each.body).source for each in await records(log)] == [7, 0, 8]
+    assert [decode(record.body).source for record in await records(log)] == [7, 0, 8]

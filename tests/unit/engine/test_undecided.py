@@ -207,7 +207,7 @@ async def test_a_new_job_is_said_to_be_failed_also_when_only_the_letter_was_writ
 
 
 async def letters(log: MemoryLog) -> list[tuple[str, bytes]]:
-    return [(each.job, each.observation) for each in await log.dead_letters()]
+    return [(letter.job, letter.observation) for letter in await log.dead_letters()]
 
 
 async def bodies(log: MemoryLog) -> list[bytes]:
@@ -218,7 +218,7 @@ async def test_it_is_an_event_of_the_job(only_pods: bool, caplog: pytest.LogCapt
     log = MemoryLog()
     owner = Owner(log, Reader(), LoopClock(START))
     folded = await owner.take([Delivery(each) for each in life("u1")])
-    said = [each for one in folded for each in one.entry.events if isinstance(each, Announced)]
+    said = [event for one in folded for event in one.entry.events if isinstance(event, Announced)]
     told = [each for each in said if each.reason == "Undecidable"]
     assert [each.level for each in told] == ["Warning"]
     assert "KeyError" in told[0].message
@@ -235,7 +235,7 @@ async def test_what_was_written_is_whole_also_when_the_mistake_is_mended(
         async for batch in log.scan():
             for record in batch:
                 checked.take(record)
-        assert [each.difference for each in checked.verdicts()] == [None]
+        assert [verdict.difference for verdict in checked.verdicts()] == [None]
         gone = JobGone(job=life("u1")[0].job, at=START.replace(year=2031))
         owner = await taken(log, [gone])
     assert owner.reader.tracked(gone.job).state.deleted

@@ -149,8 +149,8 @@ def test_an_optional_property_and_a_new_value_pass_but_not_the_other_way_round(n
     found = random.choice(list(objects(changed)))
     found["properties"]["other"] = {"type": "string"}
     for inner in objects(changed):
-        for each in inner["properties"].values():
-            each.get("x-extensible-enum", []).append("Other")
+        for property_ in inner["properties"].values():
+            property_.get("x-extensible-enum", []).append("Other")
     assert list(differences(NOW[name], changed)) == []
     assert list(differences(changed, NOW[name]))
 

@@ -110,8 +110,8 @@ def test_the_closed_schema_of_the_next_minor_is_taken_and_the_open_one_is_not(nu
             [TEXT, shape(a=NUMBER), {"anyOf": [TEXT, NULL]}]
         )
         for inner in objects(new):
-            for each in inner["properties"].values():
-                each.get("x-extensible-enum", []).append("Other")
+            for property_ in inner["properties"].values():
+                property_.get("x-extensible-enum", []).append("Other")
         following.append(refusals(old, new))
     closed, opened = following
     assert closed == []

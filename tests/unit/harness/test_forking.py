@@ -40,9 +40,9 @@ def started(tmp_path: Path) -> Iterator[START]:
         return processes[-1]
 
     yield start
-    for each in processes:
-        each.kill()
-        each.communicate()
+    for process in processes:
+        process.kill()
+        process.communicate()
 
 
 def outcome(process: "subprocess.Popen[str]", stdin: str | None = None) -> tuple[int, str, str]:
@@ -279,7 +279,7 @@ def test_an_owner_that_was_killed_leaves_nothing_behind() -> None:
         [sys.executable, "-c", OWNER], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as owner:
         assert owner.stdout is not None
-        pids = [int(each) for each in owner.stdout.readline().split()]
+        pids = [int(part) for part in owner.stdout.readline().split()]
         assert len(pids) == 3
         assert all(map(state, pids))
         owner.kill()

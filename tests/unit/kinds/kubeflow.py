@@ -72,7 +72,7 @@ def state(of: Spec, **more: Any) -> JobState:
 
 def children(of: Spec, kind: str, **more: Any) -> list[Manifest]:
     """The manifests of a job's children of one kind, in order."""
-    return [each for each in build.children(state(of, **more)) if each["kind"] == kind]
+    return [child for child in build.children(state(of, **more)) if child["kind"] == kind]
 
 
 def pod(of: Spec, replica_: str, **more: Any) -> Manifest:

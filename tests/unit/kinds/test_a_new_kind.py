@@ -35,7 +35,7 @@ def loaded(root: Path, path: str) -> Any:
 
 def test_its_settings_are_shown_with_the_others(checkout: Path) -> None:
     said = asked(checkout, "config", "-o", "json", JOBLEDGER_SLEDGEJOBS__PACE="trot")
-    rows = {each["setting"]: each for each in json.loads(said.stdout)}
+    rows = {load["setting"]: load for load in json.loads(said.stdout)}
     assert rows["sledgejobs.pace"] == {
         "setting": "sledgejobs.pace",
         "value": "trot",

@@ -303,7 +303,7 @@ def later(image: str, **more: Any) -> tuple[ModelKind[Any], dict[str, Any]]:
 def test_a_job_that_a_later_rule_would_refuse_can_be_paused() -> None:
     strict, before = later("old")
     _, after = later("old", runMode={"pause": {"enabled": True}})
-    assert [each.rule for each in strict.admit("train", before).problems] == ["G99"]
+    assert [problem.rule for problem in strict.admit("train", before).problems] == ["G99"]
     found = strict.admit("train", after, before)
     assert (found.problems, found.changes) == ((), {"spec.runMode.pause.enabled": True})
     assert found.plan is not None
@@ -314,7 +314,7 @@ def test_what_an_update_brings_is_held_to_every_rule() -> None:
     strict, before = later("new")
     _, after = later("old", runMode={"pause": {"enabled": True}})
     found = strict.admit("train", after, before)
-    assert ([each.rule for each in found.problems], found.plan) == (["G99"], None)
+    assert ([problem.rule for problem in found.problems], found.plan) == (["G99"], None)
 
 
 # ---- a release that tightens a model ------------------------------------------------------------------------------
@@ -361,15 +361,15 @@ def test_its_children_are_as_they_were(strict: ModelKind[Any]) -> None:
     job = JobState(
         JobUid("u1"), name="train", namespace="a", spec=found.spec, plan=found.plan, settings=named
     )
-    made = [each.build() for each in strict.children(job)]
-    assert made == [each.build() for each in kind.children(job)] != []
+    made = [child.build() for child in strict.children(job)]
+    assert made == [child.build() for child in kind.children(job)] != []
 
 
 def test_what_an_update_brings_is_held_to_the_tightened_model() -> None:
     before, after = spec(runPolicy={"backoffLimit": 2}), spec(runPolicy={"backoffLimit": 9})
     found = SMALL.admit("train", after, before)
     assert found.plan is None
-    assert [each.path for each in found.problems] == ["spec.runPolicy.backoffLimit"]
+    assert [problem.path for problem in found.problems] == ["spec.runPolicy.backoffLimit"]
     assert SMALL.admit("train", spec(runPolicy={"backoffLimit": 8}), after).plan is None
     assert SMALL.admit("train", before, after).changes == {"spec.runPolicy.backoffLimit": 2}
 

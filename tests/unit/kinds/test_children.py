@@ -38,7 +38,7 @@ def args_of(of: Spec, replica: str = "worker-0", *, resumed: bool = False) -> li
 
 def test_children_come_in_the_order_of_creation() -> None:
     job = state(spec(replicas("worker", 2), scheduler={"t9kScheduler": {}}, tensorboardSpec={"image": "tb"}))
-    assert [(each["kind"], each["metadata"]["name"]) for each in children(job)] == [
+    assert [(child["kind"], child["metadata"]["name"]) for child in children(job)] == [
         ("PodGroup", "mnist"),
         ("Service", "mnist-7ac1b"),
         ("TensorBoard", "mnist-7ac1b"),
@@ -106,8 +106,8 @@ def test_the_master_s_port_is_everybody_s(name: str) -> None:
     ports = [{"name": "http", "containerPort": 80}, {"name": name, "containerPort": 2345}]
     job = state(spec(replicas("ps", 1, container(ports=ports)), replicas("worker")))
     assert {env(each)["MASTER_PORT"] for each in pods(job).values()} == {"2345"}
-    services = [each for each in children(job) if each["kind"] == "Service"]
-    assert {each["spec"]["ports"][0]["port"] for each in services} == {2345}
+    services = [child for child in children(job) if child["kind"] == "Service"]
+    assert {service["spec"]["ports"][0]["port"] for service in services} == {2345}
 
 
 def test_the_rest_of_a_template_passes_untouched() -> None:

@@ -72,7 +72,7 @@ def test_g7_knows_launcher_and_worker_only(path: str) -> None:
     mode, _, field = path.partition(".")
 
     def asked(*types: str) -> list[str]:
-        return texts(admit(spec(runMode={mode: {field: [{"type": each} for each in types]}})))
+        return texts(admit(spec(runMode={mode: {field: [{"type": type_} for type_ in types]}})))
 
     assert asked("launcher", "worker") == []
     text = f"spec.runMode.{path}: unknown or repeated replica type"
@@ -309,4 +309,4 @@ def test_g19_workers_are_bounded() -> None:
 def test_g20_looks_into_the_launcher(launcher: Spec, sentence: str) -> None:
     found = admit(spec(launcher={"image": "a", **launcher}))
     assert texts(found) == [f"spec.launcher.{sentence}"]
-    assert [each.rule for each in found.problems] == ["G20"]
+    assert [problem.rule for problem in found.problems] == ["G20"]

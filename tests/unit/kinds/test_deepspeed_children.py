@@ -33,7 +33,9 @@ def launched(of: Spec, *, resumed: bool = False) -> str:
 
 def hosts(of: Spec) -> str:
     """The hostfile."""
-    return str(next(each["data"]["hostfile"] for each in children(state(of)) if each["kind"] == "ConfigMap"))
+    return str(
+        next(child["data"]["hostfile"] for child in children(state(of)) if child["kind"] == "ConfigMap")
+    )
 
 
 # ---- section 3 ------------------------------------------------------------------------------------------------
@@ -41,7 +43,7 @@ def hosts(of: Spec) -> str:
 
 def test_children_come_in_the_order_of_creation() -> None:
     job = state(spec(scheduler={"t9kScheduler": {}}))
-    assert [(each["kind"], each["metadata"]["name"]) for each in children(job)] == [
+    assert [(child["kind"], child["metadata"]["name"]) for child in children(job)] == [
         ("PodGroup", "gpt"),
         ("Secret", "gpt-ssh"),
         ("ConfigMap", "gpt-hostfile"),
@@ -53,7 +55,7 @@ def test_children_come_in_the_order_of_creation() -> None:
 
 def ports(of: Spec) -> list[int]:
     """The ports of the Service."""
-    (found,) = (each["spec"]["ports"] for each in children(state(of)) if each["kind"] == "Service")
+    (found,) = (child["spec"]["ports"] for child in children(state(of)) if child["kind"] == "Service")
     return [port["port"] for port in found]
 
 
@@ -139,7 +141,11 @@ def test_no_variable_is_added_but_for_the_buffer() -> None:
 
 def test_worker_0_is_the_master() -> None:
     found = pods(state(spec(worker(3))))
-    assert [each["metadata"]["labels"].get("job-role") for each in found.values()] == ["master", None, None]
+    assert [manifest["metadata"]["labels"].get("job-role") for manifest in found.values()] == [
+        "master",
+        None,
+        None,
+    ]
 
 
 def test_the_group_is_as_large_as_the_fewest_workers() -> None:
@@ -270,7 +276,7 @@ def test_debug_runs_a_server_on_every_worker() -> None:
         made = trains(of, replica)
         assert (made["command"], made["args"]) == (SSHD, [])
         assert "livenessProbe" not in made
-        assert [each["name"] for each in made["volumeMounts"]] == ["ssh-auth", "hostfile"]
+        assert [mount["name"] for mount in made["volumeMounts"]] == ["ssh-auth", "hostfile"]
 
 
 def test_debug_needs_no_config() -> None:
@@ -337,7 +343,7 @@ def test_the_script_gives_up_on_a_worker_that_never_answers(tmp_path: Path) -> N
     ended = run_script(tmp_path, script(["deepspeed"], None), down="gpt-worker-1")
     assert (ended.returncode, ended.stderr) == (138, "gpt-worker-1 does not answer over SSH\n")
     calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
-    assert sum("gpt-worker-1" in each for each in calls) == 150
+    assert sum("gpt-worker-1" in call for call in calls) == 150
     assert calls.count("sleep 2") == 149
     assert "deepspeed" not in calls
     assert not (tmp_path / "deepspeed_env").exists()

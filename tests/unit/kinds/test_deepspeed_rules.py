@@ -58,7 +58,7 @@ def test_g5_and_g6_look_into_the_worker_s_template() -> None:
 
 @pytest.mark.parametrize("types", [["ps"], ["worker", "worker"]])
 def test_g7_knows_workers_only(types: list[str]) -> None:
-    entries = [{"type": each} for each in types]
+    entries = [{"type": type_} for type_ in types]
     assert texts(admit(spec(runMode={"pause": {"resumeSpecs": entries}}))) == [
         "spec.runMode.pause.resumeSpecs: unknown or repeated replica type"
     ]
@@ -308,7 +308,7 @@ def test_ds8_volume_names_are_reserved(name: str) -> None:
 def test_ds9_bounds_the_scale(elastic: dict[str, Any], text: str) -> None:
     found = admit(spec(elastic=elastic))
     assert texts(found) == [text]
-    assert {each.rule for each in found.problems} == {"DS9"}
+    assert {problem.rule for problem in found.problems} == {"DS9"}
 
 
 def test_ds9_keeps_the_range() -> None:

@@ -60,7 +60,7 @@ def test_gj2_counts_one_replica_where_no_number_is_given() -> None:
     item = replicas()
     del item["replicas"]
     assert texts(admit(spec(item, successRules=[{"worker": [0]}]))) == []
-    assert [each.rule for each in admit(spec(item, successRules=[{"worker": [1]}])).problems] == ["GJ2"]
+    assert [problem.rule for problem in admit(spec(item, successRules=[{"worker": [1]}])).problems] == ["GJ2"]
 
 
 @pytest.mark.parametrize("rank", ["x", "", "-1", "1.0", "²", None, True, 1.5])
@@ -226,8 +226,8 @@ def test_g2_looks_at_the_longest_of_all_types() -> None:
 
 
 def test_g3_g4_types_are_labels_and_there_once() -> None:
-    assert [each.rule for each in admit(spec(replicas("W"))).problems] == ["G3"]
-    assert [each.rule for each in admit(spec(replicas("a"), replicas("a"))).problems] == ["G4"]
+    assert [problem.rule for problem in admit(spec(replicas("W"))).problems] == ["G3"]
+    assert [problem.rule for problem in admit(spec(replicas("a"), replicas("a"))).problems] == ["G4"]
 
 
 def test_g5_names_the_template() -> None:
@@ -240,7 +240,7 @@ def test_g7_knows_the_types_of_the_job(path: str) -> None:
     mode, _, field = path.partition(".")
 
     def asked(*types: str) -> list[str]:
-        return texts(admit(spec(runMode={mode: {field: [{"type": each} for each in types]}})))
+        return texts(admit(spec(runMode={mode: {field: [{"type": type_} for type_ in types]}})))
 
     assert asked("worker") == []
     text = f"spec.runMode.{path}: unknown or repeated replica type"
@@ -249,7 +249,7 @@ def test_g7_knows_the_types_of_the_job(path: str) -> None:
 
 
 def test_g8_debug_stays_as_it_was() -> None:
-    assert [each.rule for each in admit(spec(**DEBUG), spec()).problems] == ["G8"]
+    assert [problem.rule for problem in admit(spec(**DEBUG), spec()).problems] == ["G8"]
 
 
 def test_g12_the_older_spelling_of_a_switch_is_taken() -> None:
@@ -312,4 +312,4 @@ def test_the_clean_up_policy_may_change() -> None:
 def test_g19_bounds_the_replicas() -> None:
     found = admit(spec(replicas("a", 6_000), replicas("b", 4_001)))
     assert texts(found) == ["spec.replicaSpecs: Invalid value: 10001: a job has at most 10000 replicas"]
-    assert [each.rule for each in admit(spec(replicas("a", 10_001))).problems] == ["G19"]
+    assert [problem.rule for problem in admit(spec(replicas("a", 10_001))).problems] == ["G19"]

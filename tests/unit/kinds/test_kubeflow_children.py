@@ -130,7 +130,7 @@ def test_a_service_has_all_ports_of_its_replica() -> None:
     (service,) = children(spec({"Worker": replica(1, container(ports=ports))}), "Service")
     assert service["metadata"]["name"] == "mnist-worker-0"
     assert service["spec"]["clusterIP"] == "None"
-    assert [(each["name"], each["port"], each["protocol"]) for each in service["spec"]["ports"]] == [
+    assert [(port["name"], port["port"], port["protocol"]) for port in service["spec"]["ports"]] == [
         ("port-80", 80, "TCP"),
         ("log", 514, "UDP"),
         ("pytorchjob-port", 23456, "TCP"),
@@ -144,7 +144,7 @@ def test_a_service_has_each_number_once() -> None:
         {"containerPort": 53, "protocol": "UDP"},
     ]
     (service,) = children(spec({"Worker": replica(1, container(ports=ports))}), "Service")
-    found = [(each["name"], each["port"]) for each in service["spec"]["ports"]]
+    found = [(port["name"], port["port"]) for port in service["spec"]["ports"]]
     assert found == [("torch", 23456), ("port-53", 53), ("port-53-udp", 53)]
 
 
@@ -213,17 +213,17 @@ def test_command_and_args_stay_as_they_are() -> None:
 
 def test_names_are_the_operator_s_and_services_come_before_pods() -> None:
     names = ["mnist-master-0", "mnist-worker-0", "mnist-worker-1"]
-    found = [(each["kind"], each["metadata"]["name"]) for each in build.children(state(spec()))]
+    found = [(child["kind"], child["metadata"]["name"]) for child in build.children(state(spec()))]
     assert found == [*(("Service", name) for name in names), *(("Pod", name) for name in names)]
 
 
 def test_every_child_is_the_job_s_and_can_be_watched() -> None:
     of = workers_only(elasticPolicy={"metrics": METRICS})
     job = state(of, settings={"gang_scheduler": "volcano"})
-    for each in build.children(job):
-        (owner,) = each["metadata"]["ownerReferences"]
+    for child in build.children(job):
+        (owner,) = child["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["uid"], owner["controller"]) == ("PyTorchJob", job.uid, True)
-        assert "training.kubeflow.org/operator-name" in each["metadata"]["labels"]
+        assert "training.kubeflow.org/operator-name" in child["metadata"]["labels"]
 
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("kubeflow-*.yaml"))

@@ -11,7 +11,7 @@ from tests.unit.kinds.kubeflow import plan, replica, spec, types, workers_only
 
 def test_a_job_that_says_little_has_the_defaults() -> None:
     found = plan(spec({"worker": replica()}))
-    assert [(each.type, each.scale, each.restart_policy) for each in found.types] == [
+    assert [(type_.type, type_.scale, type_.restart_policy) for type_ in found.types] == [
         ("worker", 1, RestartPolicy.ON_FAILURE)
     ]
     assert (found.backoff_limit, found.active_deadline_seconds, found.ttl_seconds) == (None, None, None)
@@ -31,7 +31,7 @@ def test_without_a_master_the_first_worker_is_primary() -> None:
 @pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never", "ExitCode"])
 def test_each_type_has_its_own_restart_policy(policy: str) -> None:
     found = plan(spec(types(Worker=replica(2, restartPolicy=policy))))
-    assert [each.restart_policy for each in found.types] == ["OnFailure", policy]
+    assert [type_.restart_policy for type_ in found.types] == ["OnFailure", policy]
 
 
 @pytest.mark.parametrize(

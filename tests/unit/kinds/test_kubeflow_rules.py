@@ -143,7 +143,7 @@ def test_k7_there_is_one_master(number: int) -> None:
 
 
 def test_k7_a_master_that_says_nothing_is_one() -> None:
-    assert [each.scale for each in plan(spec({"master": replica()})).types] == [1]
+    assert [type_.scale for type_ in plan(spec({"master": replica()})).types] == [1]
 
 
 @pytest.mark.parametrize("number", [0, -1])
@@ -268,7 +268,7 @@ def test_k16_options_of_the_rendezvous_can_be_told_apart(option: Spec, shown: st
     good = {"key": "timeout", "value": "900"}
     found = admit(workers_only(elasticPolicy={"rdzvConf": [good, option]}))
     assert texts(found) == [f"spec.elasticPolicy.rdzvConf[1]: Invalid value: {shown}: {allowed}"]
-    assert [each.rule for each in found.problems] == ["K16"]
+    assert [problem.rule for problem in found.problems] == ["K16"]
 
 
 def test_k16_an_option_of_the_rendezvous_may_have_no_value() -> None:
@@ -353,7 +353,9 @@ def test_kx2_a_key_in_another_case_is_the_same_type() -> None:
 @pytest.mark.parametrize("word", ["auto", "cpu", "gpu", "8"])
 def test_processes_per_node_are_a_word_or_a_number(word: str) -> None:
     assert admit(spec(nprocPerNode=word)).problems == ()
-    assert [each.path for each in admit(spec(nprocPerNode=f"{word}x")).problems] == ["spec.nprocPerNode"]
+    assert [problem.path for problem in admit(spec(nprocPerNode=f"{word}x")).problems] == [
+        "spec.nprocPerNode"
+    ]
 
 
 def test_almost_everything_may_change() -> None:

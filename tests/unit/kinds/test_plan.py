@@ -19,7 +19,7 @@ def test_defaults_are_the_spec_s() -> None:
     assert found.primary == "worker-0"
     assert (found.backoff_limit, found.active_deadline_seconds) == (3, None)
     assert (found.clean_up, found.min_running, found.children) == (CleanUpPolicy.NONE, None, ())
-    assert [(each.type, each.scale, each.restart_policy) for each in found.types] == [
+    assert [(type_.type, type_.scale, type_.restart_policy) for type_ in found.types] == [
         ("worker", 1, RestartPolicy.ON_FAILURE)
     ]
 

@@ -364,7 +364,7 @@ def test_g19_bounds_the_replicas() -> None:
     assert texts(found) == [
         f"{path}: Invalid value: 2000000000: must be less than or equal to 10000",
     ]
-    assert [each.rule for each in found.problems] == ["G19"]
+    assert [problem.rule for problem in found.problems] == ["G19"]
     assert texts(admit(spec(replicas("worker", 10_000)))) == []
 
 

@@ -80,12 +80,14 @@ def test_g3_there_are_four_types() -> None:
     four = [replicas(type_) for type_ in ("evaluator", "ps", "worker", "chief")]
     assert texts(admit(spec(*four))) == []
     found = admit(spec(replicas("worker"), replicas("master")))
-    assert [(each.rule, each.path) for each in found.problems] == [("G3", "spec.replicaSpecs[1].type")]
+    assert [(problem.rule, problem.path) for problem in found.problems] == [
+        ("G3", "spec.replicaSpecs[1].type")
+    ]
 
 
 def test_g13_log_filesets_are_addresses_in_a_volume_or_in_object_storage() -> None:
     found = admit(spec(tensorboardSpec={"trainingLogFilesets": ["t9k://pvc/logs/a", "/logs"]}))
-    assert [(each.rule, each.path) for each in found.problems] == [
+    assert [(problem.rule, problem.path) for problem in found.problems] == [
         ("G13", "spec.tensorboardSpec.trainingLogFilesets[1]")
     ]
 

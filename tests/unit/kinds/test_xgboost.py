@@ -52,7 +52,9 @@ def test_g2_leaves_room_for_the_hash_and_the_digits_of_the_index(number: int, lo
 
 def test_g3_there_are_two_types() -> None:
     found = admit(spec(replicas("master"), replicas("ps")))
-    assert [(each.rule, each.path) for each in found.problems] == [("G3", "spec.replicaSpecs[1].type")]
+    assert [(problem.rule, problem.path) for problem in found.problems] == [
+        ("G3", "spec.replicaSpecs[1].type")
+    ]
 
 
 def test_g16_warns_of_variables_that_the_controller_sets() -> None:

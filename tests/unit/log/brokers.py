@@ -83,8 +83,8 @@ class FakeProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka has no t
         batch.close()
         data = MemoryRecords(bytes(batch._build()))
         while (records := data.next_batch()) is not None:
-            for each in records:
-                self.open.append(Kept(self.broker.end, each.key, each.value))
+            for record in records:
+                self.open.append(Kept(self.broker.end, record.key, record.value))
                 self.broker.end += 1
         offset = first if self.broker.says_offsets else -1
         answer.set_result(Answer(offset, 1_700_000_000_000, self.broker.timestamp_type))

@@ -28,7 +28,7 @@ async def filled() -> MemoryLog:
 
 
 def said(found: list[Record]) -> list[tuple[str, int, bytes]]:
-    return [(each.job, each.seq, each.body) for each in found]
+    return [(record.job, record.seq, record.body) for record in found]
 
 
 async def test_every_entry_is_in_the_partition_of_its_job() -> None:
@@ -86,7 +86,7 @@ async def test_what_no_reader_believes_is_left_behind_and_what_ends_a_history_is
         [first, EntryDraft(JOB, 3, b"from nowhere"), EntryDraft(OTHER, 1, b"not an entry"), second]
     )
     await copy(source, target)
-    assert [(each.job, each.seq) for each in await records(target.logs[0])] == [
+    assert [(record.job, record.seq) for record in await records(target.logs[0])] == [
         (JOB, 1),
         (OTHER, 1),
         (JOB, 2),
@@ -116,13 +116,13 @@ async def test_dead_letters_go_along_once_each_to_the_partition_of_their_job() -
     source, target = MemoryLog(), two()
     same = DeadLetter(START, OTHER, b"\xff", "no")
     letters = [same, same, DeadLetter(START, JOB, b"{}", "why", retried_at=START)]
-    for each in letters[:2]:
-        await source.add_dead_letter(each)
+    for letter in letters[:2]:
+        await source.add_dead_letter(letter)
     assert (await copy(source, target)).letters == 2
     await source.add_dead_letter(letters[2])
     for _ in range(2):
         assert (await copy(source, target)).letters == 3
-    found = [[replace(each, id=0) for each in await log.dead_letters()] for log in target.logs]
+    found = [[replace(letter, id=0) for letter in await log.dead_letters()] for log in target.logs]
     assert found == [letters[2:], letters[:2]]
 
 

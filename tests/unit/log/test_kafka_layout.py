@@ -19,7 +19,7 @@ from statemachine.log.kafka.layout import (
 
 def made(topic: Topic, copies: int = 3, other: Mapping[str, str] | None = None) -> dict[str, str]:
     """The settings of a topic as it is made, with others in their place."""
-    return {each.name: each.value for each in topic.settings(copies)} | dict(other or {})
+    return {setting.name: setting.value for setting in topic.settings(copies)} | dict(other or {})
 
 
 @pytest.mark.parametrize("copies", [1, 2, 3, 5])
@@ -30,9 +30,9 @@ def test_a_topic_as_it_is_made_loses_nothing(topic: Topic, copies: int) -> None:
 
 @pytest.mark.parametrize("topic", TOPICS, ids=[each.name for each in TOPICS])
 def test_no_setting_is_made_twice_and_each_has_its_reason(topic: Topic) -> None:
-    names = [each.name for each in topic.settings(3)]
+    names = [setting.name for setting in topic.settings(3)]
     assert len(names) == len(set(names))
-    assert all(each.reason.endswith(".") for each in topic.settings(3))
+    assert all(setting.reason.endswith(".") for setting in topic.settings(3))
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def rows(*numbers: int) -> list[Row]:
 
 def values(broker: Broker) -> list[bytes | None]:
     """What a reader of committed records sees."""
-    return [each.value for each in broker.records]
+    return [record.value for record in broker.records]
 
 
 async def test_what_is_written_is_readable_in_its_order_at_the_offsets_that_are_given(
@@ -64,7 +64,7 @@ async def test_what_is_written_is_readable_in_its_order_at_the_offsets_that_are_
     writer = await opened()
     first, second = await writer.write(TOPIC, rows(1, 2)), await writer.write(TOPIC, rows(3))
     assert values(broker) == [b"1", b"2", b"3"]
-    assert [*first, *second] == [each.offset for each in broker.records]
+    assert [*first, *second] == [record.offset for record in broker.records]
 
 
 async def test_more_than_fits_in_a_batch_is_one_transaction_without_a_hole(
@@ -73,7 +73,7 @@ async def test_more_than_fits_in_a_batch_is_one_transaction_without_a_hole(
     writer = await opened(200)
     offsets = await writer.write(TOPIC, rows(*range(50)))
     assert values(broker) == [b"%d" % number for number in range(50)]
-    assert list(offsets) == [each.offset for each in broker.records]
+    assert list(offsets) == [record.offset for record in broker.records]
     assert broker.calls.count("send") > 5
     assert (broker.calls.count("begin"), broker.calls.count("commit")) == (1, 1)
 
@@ -202,7 +202,7 @@ async def test_the_position_of_an_entry_is_the_offset_behind_it(broker: Broker, 
     log = KafkaLog(ADDRESS, 0, await opened())
     first = await log.append([EntryDraft(JOB, 1, b"a"), EntryDraft(OTHER, 1, b"b")])
     second = await log.append([EntryDraft(JOB, 2, b"c")])
-    assert [each.position for each in (*first, *second)] == [each.offset + 1 for each in broker.records]
+    assert [each.position for each in (*first, *second)] == [record.offset + 1 for record in broker.records]
     assert [(each.job, each.seq, each.body) for each in second] == [(JOB, 2, b"c")]
 
 

@@ -202,7 +202,7 @@ async def test_everything_noticed_is_decided_once_whoever_is_killed(path: Path) 
     found = await records(beside)
     await beside.close()
     assert verify(found) == []
-    assert sorted(each.job for each in found if each.seq == 1) == sorted(
+    assert sorted(record.job for record in found if record.seq == 1) == sorted(
         JobUid(f"{name}-{number}") for name in "abc" for number in range(jobs)
     )
 
@@ -215,5 +215,5 @@ async def test_a_noticing_process_that_is_killed_leaves_whole_batches(path: Path
     store = await SqliteStore.open(path, beside=True)
     inbox = await SqliteInbox.open(store)
     taken = await inbox.take(1_000_000)
-    assert [each.job for each in taken.posts[:put]] == [JobUid(f"a-{number}") for number in range(put)]
+    assert [post.job for post in taken.posts[:put]] == [JobUid(f"a-{number}") for number in range(put)]
     await store.close()

@@ -125,7 +125,7 @@ async def test_what_a_holder_of_the_key_has_saved_is_used(store: Path) -> None:
     async with opened(store) as log:
         covered, snapshots, closed, _ = await log.saved()
         assert (covered, log.refused_snapshots) == (await log.end(), 0)
-    assert {each.job for each in snapshots} == {DONE, LIVE}
+    assert {snapshot.job for snapshot in snapshots} == {DONE, LIVE}
     assert closed.keys() == {GONE}
 
 
@@ -275,7 +275,7 @@ async def test_what_is_saved_without_being_read_before_holds(store: Path) -> Non
     reader.forget_places()
     async with opened(store) as log:
         owner = Owner(log, reader, LoopClock(START))
-        await owner.take([Delivery(each) for each in causes(life(JobUid("new")))])
+        await owner.take([Delivery(cause) for cause in causes(life(JobUid("new")))])
         await save(log, reader)
     assert (await started(store)).refused == 0
 
@@ -295,7 +295,7 @@ async def test_a_save_that_fails_leaves_what_was_there(store: Path, monkeypatch:
         reader = Reader(keeps=0)
         await reader.recover(log)
         owner = Owner(log, reader, LoopClock(START))
-        await owner.take([Delivery(each) for each in causes(life(JobUid("new")))])
+        await owner.take([Delivery(cause) for cause in causes(life(JobUid("new")))])
         snapshots = reader.unsaved()
         with pytest.raises(InvariantBroken):
             await log.save_snapshots(reader.position, [*snapshots, replace(snapshots[0], body=object())])  # type: ignore[arg-type]
@@ -312,7 +312,7 @@ async def test_what_is_saved_after_a_save_whose_caller_was_cancelled_holds(store
         await reader.recover(log)
         owner = Owner(log, reader, LoopClock(START))
         await save(log, reader)
-        await owner.take([Delivery(each) for each in causes(life(LIVE).at(9).pod("worker-0", "Succeeded"))])
+        await owner.take([Delivery(cause) for cause in causes(life(LIVE).at(9).pod("worker-0", "Succeeded"))])
         cancelled = asyncio.create_task(log.save_snapshots(reader.position, reader.unsaved()))
         await asyncio.sleep(0)
         cancelled.cancel()
@@ -327,7 +327,7 @@ async def test_what_is_saved_after_a_save_whose_caller_was_cancelled_holds(store
 async def test_a_closed_job_keeps_its_state_for_whoever_reads_all(store: Path) -> None:
     async with opened(store) as log:
         _, snapshots = await log.snapshots()
-    assert {each.job: each.closed for each in snapshots} == {DONE: False, LIVE: False, GONE: True}
+    assert {snapshot.job: snapshot.closed for snapshot in snapshots} == {DONE: False, LIVE: False, GONE: True}
 
 
 def test_a_mac_is_of_its_key_its_value_and_its_scope() -> None:
@@ -339,5 +339,5 @@ def test_a_mac_is_of_its_key_its_value_and_its_scope() -> None:
         Seal(KEY, "jobs/1").mark(b"ab", b"c"),
         Seal(ANOTHER, "jobs/0").mark(b"ab", b"c"),
     ]
-    assert len({each.mac for each in marks}) == len(marks)
-    assert len({each.member for each in marks}) == len(marks)
+    assert len({mark.mac for mark in marks}) == len(marks)
+    assert len({mark.member for mark in marks}) == len(marks)

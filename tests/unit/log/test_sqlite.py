@@ -37,7 +37,7 @@ async def test_what_was_appended_is_there_when_the_store_is_opened_again(path: P
     await filled(path)
     await filled(path, *history(5)[3:])
     log = await SqliteLog.open(path)
-    assert [each.seq for each in await records(log)] == [1, 2, 3, 4, 5]
+    assert [record.seq for record in await records(log)] == [1, 2, 3, 4, 5]
     await log.close()
 
 
@@ -202,7 +202,9 @@ async def test_a_store_of_an_older_release_has_no_retries(path: Path) -> None:
     await log.close()
     by_hand(path, "DROP TABLE retries")
     reader = await SqliteLog.open(path, read_only=True)
-    assert [(each.observation, each.retried_at) for each in await reader.dead_letters()] == [(b"x", None)]
+    assert [(letter.observation, letter.retried_at) for letter in await reader.dead_letters()] == [
+        (b"x", None)
+    ]
     await reader.close()
 
 
@@ -211,7 +213,7 @@ async def test_close_waits_for_what_was_asked_before(path: Path) -> None:
     appends = [asyncio.ensure_future(log.append(history(1, JobUid(f"job-{n}")))) for n in range(30)]
     await asyncio.sleep(0)
     await log.close()
-    assert all(each.done() for each in appends)
+    assert all(append.done() for append in appends)
     again = await SqliteLog.open(path)
     assert await again.end() == 30
     await again.close()
@@ -232,7 +234,7 @@ async def test_whenever_its_writer_is_killed_a_store_has_every_acknowledged_entr
             told += [line for line in lines if line.endswith("\n")]
         acknowledged += [(int(place), job, int(seq)) for place, job, seq in map(str.split, told)]
         log = await SqliteLog.open(path)
-        found = {(each.position, each.job, each.seq) for each in await records(log)}
+        found = {(record.position, record.job, record.seq) for record in await records(log)}
         assert set(acknowledged) <= found
         assert {place for place, _, _ in found} == set(range(1, len(found) + 1))
         await log.close()

@@ -64,7 +64,7 @@ asyncio.run(main())
 
 def opened_without_rights(path: Path, how: str, *, directory: int = 0o555, file: int = 0o444) -> str:
     """What comes of opening the store for somebody who is stopped by these modes."""
-    above = {each: each.stat() for each in path.parents}
+    above = {parent: parent.stat() for parent in path.parents}
     modes = {
         each: found.st_mode
         for each, found in above.items()
@@ -195,7 +195,7 @@ async def test_whoever_writes_a_store_waits_until_the_disk_has_it(path: Path, be
     """NORMAL would lose the last commits of a write-ahead log in a power cut. Source: SQLite, PRAGMA synchronous."""
     store = await SqliteStore.open(path, beside=beside)
     pragmas = ("journal_mode", "synchronous", "fullfsync")
-    values = [await store.read(partial(_pragma, each)) for each in pragmas]
+    values = [await store.read(partial(_pragma, pragma)) for pragma in pragmas]
     assert values == ["wal", 2, 1]
     await store.close()
 
@@ -271,7 +271,7 @@ async def test_a_full_disk_loses_nothing_and_is_worth_another_try(log: SqliteLog
     assert len(await records(log)) == 2
     await log.store.read(lambda db: db.execute("PRAGMA max_page_count = 100000").fetchone())
     await log.append(history(3)[2:])
-    assert [each.seq for each in await records(log)] == [1, 2, 3]
+    assert [record.seq for record in await records(log)] == [1, 2, 3]
 
 
 async def test_an_append_that_does_not_fit_does_not_fail_those_beside_it(log: SqliteLog) -> None:
@@ -281,7 +281,7 @@ async def test_an_append_that_does_not_fit_does_not_fail_those_beside_it(log: Sq
     results = await asyncio.gather(
         *small[:3], log.append([EntryDraft(JOB, 1, b"x" * 200_000)]), *small[3:], return_exceptions=True
     )
-    assert [isinstance(each, LogUnavailable) for each in results] == [False] * 3 + [True] + [False] * 3
+    assert [isinstance(result, LogUnavailable) for result in results] == [False] * 3 + [True] + [False] * 3
     assert len(await records(log)) == 6
 
 

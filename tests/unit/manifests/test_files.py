@@ -38,14 +38,15 @@ def test_documents_lists_and_files_come_out_in_order_with_their_places(tmp_path:
     found = load([str(first), str(second)])
     assert not found.faults
     places = [
-        (each.name, each.source.document, each.source.item, each.source.line) for each in found.manifests
+        (manifest.name, manifest.source.document, manifest.source.item, manifest.source.line)
+        for manifest in found.manifests
     ]
     assert places == [("a", 1, 0, 3), ("c", 2, 1, 5), ("d", 2, 2, 5), ("e", 1, 0, 1)]
 
 
 def test_a_list_of_a_kind_is_a_list_too() -> None:
     text = json.dumps({"apiVersion": API, "kind": "PyTorchTrainingJobList", "items": [JOB]})
-    assert [each.name for each in from_text(text).manifests] == ["mnist"]
+    assert [manifest.name for manifest in from_text(text).manifests] == ["mnist"]
 
 
 @pytest.mark.parametrize("name", ["../../etc", "A", "a.b", "-a", "a" * 64, "a\n"])
@@ -93,13 +94,13 @@ def test_what_stands_beside_a_job_has_a_name_that_can_be_stored() -> None:
 
 def test_standard_input_is_a_minus() -> None:
     found = load(["-"], io.BytesIO(json.dumps(JOB).encode()))
-    assert [str(each.source) for each in found.manifests] == ["standard input, line 1"]
+    assert [str(manifest.source) for manifest in found.manifests] == ["standard input, line 1"]
 
 
 def test_config_maps_and_secrets_may_stand_beside_jobs() -> None:
     kinds = ("ConfigMap", "Secret")
     text = "\n---\n".join(f"{{apiVersion: v1, kind: {kind}, metadata: {{name: c}}}}" for kind in kinds)
-    assert [(each.kind, each.is_job) for each in from_text(text).manifests] == [
+    assert [(manifest.kind, manifest.is_job) for manifest in from_text(text).manifests] == [
         ("ConfigMap", False),
         ("Secret", False),
     ]
@@ -163,7 +164,7 @@ def test_an_object_that_is_no_manifest_is_refused_with_its_field(raw: object, sa
     found = from_text(text)
     assert says in only_fault(found)
     assert only_fault(found).startswith("job.yaml, item 1, line 1: ")
-    assert [each.name for each in found.manifests] == ["mnist"]
+    assert [manifest.name for manifest in found.manifests] == ["mnist"]
 
 
 def test_all_faults_are_raised_together_for_those_who_want_every_manifest() -> None:
@@ -174,7 +175,7 @@ def test_all_faults_are_raised_together_for_those_who_want_every_manifest() -> N
 
 def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
     found = load([str(tmp_path), str(tmp_path / "none"), "a\0b"])
-    assert [str(each).removeprefix(str(tmp_path)) for each in found.faults] == [
+    assert [str(fault).removeprefix(str(tmp_path)) for fault in found.faults] == [
         ": is a directory; name the files in it",
         "/none: there is no such file",
         "'a\\x00b': is no name of a file",

@@ -55,7 +55,7 @@ def test_reading_never_raises_on_bytes(data: bytes) -> None:
 @given(YAML_LIKE)
 def test_reading_never_raises_on_text_that_looks_like_yaml(text: str) -> None:
     found = read(text.encode("utf-8", "replace"), "any")
-    assert all(str(each).isprintable() for each in found.faults)
+    assert all(str(fault).isprintable() for fault in found.faults)
 
 
 @given(VALUES)
@@ -64,12 +64,12 @@ def test_json_is_read_as_what_it_is(value: Any) -> None:
         json.dumps({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "x": value}).encode(),
         "any",
     )
-    assert [each.raw["x"] for each in found.manifests] == [value]
+    assert [manifest.raw["x"] for manifest in found.manifests] == [value]
 
 
 @given(st.dictionaries(TEXTS, VALUES, min_size=1, max_size=4))
 def test_what_is_written_as_yaml_is_read_back_as_the_same(value: Any) -> None:
-    assert [each.value for each in documents(to_yaml([value]), 1 << 20)] == [value]
+    assert [document.value for document in documents(to_yaml([value]), 1 << 20)] == [value]
 
 
 @given(VALUES)
@@ -88,7 +88,7 @@ def test_env_values_that_look_like_secrets_are_not_shown() -> None:
         "SSH_PRIVATE",
         "PGPASS",
     ]
-    env: list[dict[str, Any]] = [{"name": each, "value": "hunter2"} for each in names]
+    env: list[dict[str, Any]] = [{"name": name, "value": "hunter2"} for name in names]
     env.append({"name": "URL", "value": "postgres://me:hunter2@db/x"})
     env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "s"}}})
     shown = redacted({"spec": {"containers": [{"env": env}, {"env": {"API_TOKEN": "hunter2"}}]}})

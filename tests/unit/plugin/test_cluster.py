@@ -26,7 +26,7 @@ def names(jobs: list[dict[str, Any]]) -> list[str]:
 
 def test_what_is_written_twice_is_the_same() -> None:
     assert {kind.names.api_version for kind in KINDS} <= set(GROUP_VERSIONS)
-    assert {each.split("/")[0] for each in GROUP_VERSIONS} == set(observe.JOB_GROUPS)
+    assert {version.split("/")[0] for version in GROUP_VERSIONS} == set(observe.JOB_GROUPS)
     assert {(each.api_version, each.kind) for each in SERVED} == groups.KINDS
 
 
@@ -35,14 +35,14 @@ def test_kinds_are_those_that_say_that_they_are_ours() -> None:
         "/apis/kubeflow.org/v1": {"resources": [{"name": "mpijobs", "kind": "MPIJob", "categories": ["all"]}]}
     }
     with cluster(more=theirs) as (asked, _):
-        assert [each.kind for each in asked.kinds()] == ["PyTorchTrainingJob"]
+        assert [kind.kind for kind in asked.kinds()] == ["PyTorchTrainingJob"]
 
 
 def test_a_kind_of_ours_is_known_whoever_installed_its_crd() -> None:
     found = [{"name": "pytorchjobs", "kind": "PyTorchJob"}, {"name": "pytorchjobs/scale", "kind": "Scale"}]
     theirs = {"/apis/kubeflow.org/v1": {"resources": [*found, {"name": "mpijobs", "kind": "MPIJob"}]}}
     with cluster(more=theirs) as (asked, _):
-        assert [each.plural for each in asked.kinds()] == ["pytorchtrainingjobs", "pytorchjobs"]
+        assert [kind.plural for kind in asked.kinds()] == ["pytorchtrainingjobs", "pytorchjobs"]
 
 
 def test_a_cluster_without_kinds_says_how_to_get_them() -> None:
@@ -123,7 +123,7 @@ def test_events_are_those_of_the_jobs_uid_oldest_first() -> None:
 
     more = {f"{JOBS}/train": job(), "/api/v1/namespaces/team/events": events}
     with cluster(more=more) as (asked, _):
-        assert [each["name"] for each in asked.events("team", "train")] == ["e1", "e0"]
+        assert [event["name"] for event in asked.events("team", "train")] == ["e1", "e0"]
 
 
 # ---- wishes ------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ async def alive(kind: Kind) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             nonlocal job
             job = next(each for each in await app.jobs() if each["kind"] == kind.names.kind)
             children = await app.cluster.children("default", job["metadata"]["uid"])
-            found[:] = [each for each in children if each["kind"] == "Pod"]
+            found[:] = [child for child in children if child["kind"] == "Pod"]
             return bool(found) and len(found) == len(replicas_of(job))
 
         await until(all_are_there)
@@ -41,7 +41,7 @@ async def alive(kind: Kind) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def selected(pods: list[dict[str, Any]], selector: str) -> list[dict[str, Any]]:
     """As an API server selects."""
-    wanted = [each.partition("=") for each in selector.split(",")]
+    wanted = [part.partition("=") for part in selector.split(",")]
     return [
         pod
         for pod in pods

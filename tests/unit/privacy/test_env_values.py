@@ -172,7 +172,7 @@ async def test_no_pod_is_made_with_another_value_and_the_job_goes_on_once_it_is_
 
         async def refused() -> list[str]:
             events = await there.cluster.events("demo", job)
-            return [each.message for each in events if each.reason == "FailedCreate"]
+            return [event.message for event in events if event.reason == "FailedCreate"]
 
         (message, *_) = await until(refused)
         assert "TEAM" in message
@@ -199,7 +199,7 @@ def announced(before: JobObserved, after: JobObserved) -> list[str]:
     """Reasons of what is announced when the second follows the first."""
     state = JobState(before.job)
     state = fold(state, decide(state, before))
-    return [each.reason for each in decide(state, after) if isinstance(each, Announced)]
+    return [event.reason for event in decide(state, after) if isinstance(event, Announced)]
 
 
 @pytest.mark.parametrize("before", [(KEY,), (b"a key that was lost",), ()])

@@ -149,7 +149,7 @@ async def test_no_route_and_no_page_shows_a_planted_secret(tmp_path: Path) -> No
         shown = [each.text for each in found.values() if each.status_code == 200]
         assert sum("&lt;redacted&gt;" in each or "<redacted>" in each for each in shown) >= 8
         text = found["GET /jobs/default/PyTorchTrainingJob/train/manifest?download=1 False"].text
-        assert [each for each in ORDINARY_ARGS if each not in text] == []
+        assert [argument for argument in ORDINARY_ARGS if argument not in text] == []
         created = next(each for name, each in found.items() if name.startswith("POST /v1/jobs "))
         assert created.status_code == 201
 

@@ -18,9 +18,9 @@ def test_two_hundred_planted_secrets_are_taken_out_of_a_job(
     plant = Planter()
     job = made(plant)
     assert len(plant.secrets) >= 200
-    assert all(each in json.dumps(job) for each in plant.secrets)
+    assert all(secret in json.dumps(job) for secret in plant.secrets)
     shown = json.dumps(redacted(job))
-    assert [each for each in plant.secrets if each in shown] == []
+    assert [secret for secret in plant.secrets if secret in shown] == []
     assert MARK not in shown
 
 

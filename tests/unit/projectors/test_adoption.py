@@ -69,7 +69,7 @@ class World:
     @property
     def uids(self) -> list[str]:
         """Of the pods."""
-        return [each["metadata"]["uid"] for each in self.pods]
+        return [pod["metadata"]["uid"] for pod in self.pods]
 
     def status(self) -> dict[str, Any]:
         """Of the job object."""
@@ -312,7 +312,7 @@ def test_a_pod_that_lost_its_owner_before_any_watch_showed_it_is_taken_back_in_i
         [there] = world.pods
         assert there["metadata"]["uid"] == pod["metadata"]["uid"]
         assert there["metadata"]["ownerReferences"]
-        assert [(each.uid, each.attempt) for each in world.state.replicas.values()] == [
+        assert [(replica.uid, replica.attempt) for replica in world.state.replicas.values()] == [
             (pod["metadata"]["uid"], 1)
         ]
 

@@ -52,10 +52,10 @@ def left_after_a_visit(told: TorchStory, old: JobState) -> set[str]:
             await cluster.create(child)
         await Children(Behind(told, old), cluster, unheard, clock).visit(told.uid)
         left.update(
-            f"{kind}/{each['metadata']['name']}"
+            f"{kind}/{object_['metadata']['name']}"
             for kind in ("Pod", "Service")
-            for each in cluster.objects.peek_all(kind)
-            if "deletionTimestamp" not in each["metadata"]
+            for object_ in cluster.objects.peek_all(kind)
+            if "deletionTimestamp" not in object_["metadata"]
         )
 
     run_simulated(whole(), 0)

@@ -30,7 +30,7 @@ def with_pod(visits: Visits) -> Manifest:
 
 
 def refusals(visits: Visits) -> list[WriteRefused]:
-    return [each for each in visits.reported if isinstance(each, WriteRefused)]
+    return [observation for observation in visits.reported if isinstance(observation, WriteRefused)]
 
 
 @on_simulated_time
@@ -52,10 +52,10 @@ async def test_a_child_of_a_deleted_job_is_deleted_by_its_uid_and_version() -> N
     visits.knows()
     pod = visits.cluster.objects.get(Ref.of(pod))
     await visits.visit()
-    deleted = [each for each in visits.cluster.calls if each.verb == "delete"]
+    deleted = [call for call in visits.cluster.calls if call.verb == "delete"]
     assert {(each.ref, each.uid, each.version) for each in deleted} == {
-        (Ref.of(each), each["metadata"]["uid"], each["metadata"]["resourceVersion"])
-        for each in (pod, service)
+        (Ref.of(manifest), manifest["metadata"]["uid"], manifest["metadata"]["resourceVersion"])
+        for manifest in (pod, service)
     }
 
 
@@ -114,7 +114,9 @@ async def test_a_deletion_that_is_refused_is_reported_and_tried_again() -> None:
     visits.cluster.faults.fail_next(Refused(403, "Forbidden", "no right"), verbs=("delete",))
     with pytest.raises(ClusterUnavailable, match="no right"):
         await visits.visit()
-    assert [(each.verb, each.status, each.retryable) for each in refusals(visits)] == [("delete", 403, True)]
+    assert [(refusal.verb, refusal.status, refusal.retryable) for refusal in refusals(visits)] == [
+        ("delete", 403, True)
+    ]
 
 
 @pytest.mark.parametrize("is_another", [False, True])
@@ -126,7 +128,7 @@ def test_a_pod_of_a_later_attempt_is_reported_if_it_is_still_that_one(is_another
         if is_another:
             visits.cluster.listed = lambda: visits.again(pod)
         assert await visits.visit() == 1.0
-        uids = [each.uid for each in visits.reported if isinstance(each, PodObserved)]
+        uids = [observation.uid for observation in visits.reported if isinstance(observation, PodObserved)]
         assert uids == ([] if is_another else [pod["metadata"]["uid"]])
 
     whole()

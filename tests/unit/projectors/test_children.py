@@ -42,7 +42,7 @@ class World:
         self.cluster = MemoryCluster(admit=admit, clock=clock.now)
         self.log, inbox = MemoryLog(), MemoryInbox()
         self.controllers = [
-            controller_of(self.log, self.cluster, clock, roles=each, inbox=inbox) for each in processes
+            controller_of(self.log, self.cluster, clock, roles=process, inbox=inbox) for process in processes
         ]
 
     async def submit(self) -> None:
@@ -111,7 +111,7 @@ def lives(processes: Processes, story: Callable[[World], Coroutine[Any, Any, Non
     async def whole() -> None:
         world = World(processes)
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(each.run()) for each in world.controllers]
+            running = [tasks.create_task(controller.run()) for controller in world.controllers]
             await asyncio.sleep(1)
             try:
                 await story(world)
@@ -199,7 +199,7 @@ def test_a_dismissed_pod_that_vanished_before_any_watch_showed_it_is_not_waited_
         await world.begins_to_go("Pod")
         world.remove("Pod")
         await world.open_eyes()
-        assert [each.has_pod for each in world.state.replicas.values()] == [False]
+        assert [replica.has_pod for replica in world.state.replicas.values()] == [False]
         await asyncio.sleep(1)
         world.cluster.objects.patch(REF, {"spec": {"runMode": {"pause": {"enabled": False}}}})
         await asyncio.sleep(30)

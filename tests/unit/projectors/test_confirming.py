@@ -73,9 +73,9 @@ class World:
     def made(self) -> list[str]:
         """The kinds of everything that exists and is no job."""
         return [
-            each["kind"]
+            object_["kind"]
             for kind in ("Pod", "Service", "ConfigMap", "Secret", "TensorBoard", "PodGroup")
-            for each in self.cluster.objects.peek_all(kind)
+            for object_ in self.cluster.objects.peek_all(kind)
         ]
 
     def images(self) -> set[str]:
@@ -114,7 +114,7 @@ def test_a_job_that_does_not_exist_gets_nothing() -> None:
         await asyncio.sleep(25)
         state = world.controller.states.state(UID)
         assert state is not None
-        assert any(each.has_pod for each in state.replicas.values())
+        assert any(replica.has_pod for replica in state.replicas.values())
         assert world.made() == []
         assert world.controller.unconfirmed == 1
 

@@ -24,7 +24,7 @@ STRANGER: Final = {"apiVersion": "v1", "kind": "ReplicaSet", "name": "x", "uid":
 
 
 def refusals(visits: Visits) -> list[WriteRefused]:
-    return [each for each in visits.reported if isinstance(each, WriteRefused)]
+    return [observation for observation in visits.reported if isinstance(observation, WriteRefused)]
 
 
 @on_simulated_time
@@ -32,7 +32,7 @@ async def test_pods_alone_are_held_by_the_evidence_finalizer() -> None:
     visits = Visits(Story(workers(1)).submit())
     await visits.visit()
     finalizers = {
-        kind: [each["metadata"].get("finalizers") for each in visits.cluster.objects.peek_all(kind)]
+        kind: [object_["metadata"].get("finalizers") for object_ in visits.cluster.objects.peek_all(kind)]
         for kind in ("Pod", "Service")
     }
     assert finalizers == {"Pod": [[EVIDENCE]], "Service": [None]}
@@ -68,7 +68,7 @@ async def test_of_several_refusals_the_one_that_cannot_pass_is_reported() -> Non
     visits.cluster.faults.fail_next(quota(), times=3, verbs=("create",), kinds=("Pod",))
     visits.cluster.faults.fail_next(invalid(), verbs=("create",), kinds=("Pod",))
     await visits.visit()
-    assert [(each.status, each.retryable) for each in refusals(visits)] == [(422, False)]
+    assert [(refusal.status, refusal.retryable) for refusal in refusals(visits)] == [(422, False)]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_refusal_is_reported_with_whether_it_may_pass(
         visits = Visits(Story(workers(1)).submit())
         visits.cluster.faults.fail_next(error, verbs=("create",), kinds=("Pod",))
         await visits.visit()
-        assert [(each.status, each.retryable) for each in refusals(visits)] == [(status, retryable)]
+        assert [(refusal.status, refusal.retryable) for refusal in refusals(visits)] == [(status, retryable)]
 
     whole()
 
@@ -157,7 +157,7 @@ async def test_a_pod_of_the_name_that_does_not_carry_the_labels_is_somebody_else
     other = visits.put(POD)
     visits.cluster.objects.patch(Ref.of(other), {"metadata": {"labels": None, "ownerReferences": None}})
     await visits.visit()
-    assert [(each.status, each.name_taken) for each in refusals(visits)] == [(409, True)]
+    assert [(refusal.status, refusal.name_taken) for refusal in refusals(visits)] == [(409, True)]
     assert "ownerReferences" not in visits.cluster.objects.get(Ref.of(other))["metadata"]
 
 
@@ -169,7 +169,7 @@ async def test_a_secret_that_was_deleted_unseen_is_made_again_before_the_pods_th
     visits.cluster.stale = [secret]
     visits.cluster.objects.delete(Ref.of(secret))
     await visits.visit()
-    made = [each.ref.kind for each in visits.cluster.calls if each.verb == "create"]
+    made = [call.ref.kind for call in visits.cluster.calls if call.verb == "create"]
     assert made.count("Secret") == 1
     assert made.index("Secret") < made.index("Pod")
 

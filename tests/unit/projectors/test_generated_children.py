@@ -140,7 +140,7 @@ async def test_another_scale_rewrites_the_hostfile_and_keeps_the_keys() -> None:
         await there.cluster.patch(ref, {"spec": {"elastic": {"expectedReplicas": 3}}})
 
         async def scaled() -> bool:
-            pods = [each for each in await there.cluster.children("demo", job) if each["kind"] == "Pod"]
+            pods = [child for child in await there.cluster.children("demo", job) if child["kind"] == "Pod"]
             return len(pods) == 3 and await there.is_done(job)
 
         await until(scaled)

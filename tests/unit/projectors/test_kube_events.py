@@ -87,7 +87,7 @@ async def test_an_event_is_about_the_object_under_the_kind_that_it_has(cluster: 
         [EntryDraft(story.uid, Seq(seq), body) for seq, body in enumerate(story.bodies, start=1)]
     )
     await projector(log, cluster, None if behind else story.state).advance()
-    assert {each.about.kind for each in cluster.events.values()} == {"DeepspeedJob"}
+    assert {event.about.kind for event in cluster.events.values()} == {"DeepspeedJob"}
 
 
 async def test_every_announcement_is_an_event_once(story: Story, log: MemoryLog, cluster: Taking) -> None:

@@ -20,7 +20,7 @@ async def test_an_announcement_whose_cause_is_not_known_is_an_event(tmp_path: Pa
     log, cluster = await SqliteLog.open(tmp_path / "store.db"), Taking()
     await log.append(newer_cause())
     await KubeEvents(log, One(None), cast(Cluster, cluster)).advance()
-    assert sorted(each.message for each in cluster.events.values()) == ["rain", "sun"]
+    assert sorted(event.message for event in cluster.events.values()) == ["rain", "sun"]
     await log.close()
 
 
@@ -52,14 +52,14 @@ async def test_an_upgraded_history_goes_on_where_the_older_one_was_and_is_whole_
         view = HistoryProjector(log, database)
         await log.append(rain)
         await view.advance()
-        assert [each.seq for each in await view.history.entries(JOB)] == [1]
+        assert [entry.seq for entry in await view.history.entries(JOB)] == [1]
     await log.append(chain(said("sun"), after=2, prev=entry_hash(rain[0].body)))
     upgraded = HistoryProjector(log, database)
     await upgraded.advance()
-    assert [each.seq for each in await upgraded.history.entries(JOB)] == [1, 3]
+    assert [entry.seq for entry in await upgraded.history.entries(JOB)] == [1, 3]
     await database.clear()
     rebuilt = HistoryProjector(log, database)
     await rebuilt.advance()
-    assert [each.seq for each in await rebuilt.history.entries(JOB)] == [1, 2, 3]
+    assert [entry.seq for entry in await rebuilt.history.entries(JOB)] == [1, 2, 3]
     assert len(await rebuilt.history.entries(OTHER)) == 2
     await log.close()

@@ -62,4 +62,6 @@ def visited(owner: str) -> list[Observation]:
 
 @pytest.mark.parametrize(("owner", "absent"), [("another", ["worker-0", "worker-1"]), (UID, ["worker-1"])])
 def test_only_a_pod_of_the_job_itself_may_have_come_late(owner: str, absent: list[str]) -> None:
-    assert [each.replica for each in visited(owner) if isinstance(each, PodGone)] == absent
+    assert [
+        observation.replica for observation in visited(owner) if isinstance(observation, PodGone)
+    ] == absent

@@ -189,7 +189,7 @@ def test_a_status_that_cannot_be_set_right_is_not_tried_for_ever() -> None:
 
 def states(life: Life) -> list[str]:
     """What the column `State` of `kubectl get` has shown: the newest condition of the statuses that were written."""
-    newest = (each["conditions"][-1]["type"] for each in life.cluster.writes)
+    newest = (write["conditions"][-1]["type"] for write in life.cluster.writes)
     return [state for state, _ in groupby(newest)]
 
 
@@ -242,7 +242,7 @@ def test_after_a_long_time_without_a_cluster_only_the_last_changes_are_written()
         await asyncio.sleep(600)
         assert len(life.cluster.writes) <= MOST_KEPT + 1
         assert life.cluster.status == life.story.status
-        shown = [phase for phase, _ in groupby(each["phase"] for each in life.cluster.writes)]
+        shown = [phase for phase, _ in groupby(write["phase"] for write in life.cluster.writes)]
         assert shown[-4:] == ["Running", "Paused", "Resuming", "Running"]
 
     lived(what)
@@ -253,7 +253,7 @@ def test_counts_that_change_alone_take_one_write() -> None:
         life.story.pod("worker-0", "Pending").pod("worker-1", "Pending")
         life.entry()
         await asyncio.sleep(60)
-        assert [each["phase"] for each in life.cluster.writes] == ["Pending", "Pending"]
+        assert [write["phase"] for write in life.cluster.writes] == ["Pending", "Pending"]
 
     lived(what)
 

@@ -274,7 +274,7 @@ async def test_a_worker_says_what_waits_in_its_partitions_and_what_has_become_of
     assert value(found, "last_takeover_timestamp_seconds") == START.timestamp()
     assert value(found, "observations_repeated_total") == 9
     assert value(found, "dead_letters_written_total") == 2
-    assert [value(found, "worker_restarts_total", error=each) for each in worker.report().endings] == [
+    assert [value(found, "worker_restarts_total", error=ending) for ending in worker.report().endings] == [
         1,
         0,
         2,
@@ -536,7 +536,7 @@ async def test_it_is_served_as_prometheus_asks_for_it(http: httpx.AsyncClient) -
     modern = await http.get("/metrics", headers={"Accept": accept})
     assert modern.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
     families = openmetrics.text_string_to_metric_families(modern.text)  # type: ignore[no-untyped-call]
-    assert "jobledger_build_info" in [sample.name for each in families for sample in each.samples]
+    assert "jobledger_build_info" in [sample.name for family in families for sample in family.samples]
 
 
 @pytest.mark.parametrize("accept", ["", "no/such", "application/openmetrics-text; version=abc", ";;,q=\x7f"])
@@ -560,8 +560,8 @@ async def test_many_scrapes_at_a_time_count_everything_once(http: httpx.AsyncCli
     answers = await asyncio.gather(*(http.get("/metrics") for _ in range(8)))
     entries = {
         line
-        for each in answers
-        for line in each.text.splitlines()
+        for answer in answers
+        for line in answer.text.splitlines()
         if line.startswith("jobledger_entries_total")
     }
     assert len(entries) == 1

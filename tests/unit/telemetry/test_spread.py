@@ -27,8 +27,8 @@ def test_time_that_runs_backwards_took_none() -> None:
 @given(values=st.lists(st.floats(0, 10), max_size=30))
 def test_each_bucket_holds_all_values_up_to_its_bound(values: list[float]) -> None:
     spread = Spread(BOUNDS)
-    for each in values:
-        spread.add(each)
+    for value in values:
+        spread.add(value)
     ordered = sorted(values)
     expected = [float(bisect_right(ordered, bound)) for bound in BOUNDS]
     assert [count for _, count in spread.cumulative()] == [*expected, float(len(values))]

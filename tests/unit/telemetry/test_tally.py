@@ -61,8 +61,8 @@ def bodies(told: Sequence[Story]) -> list[EntryDraft]:
 
 def counted(records: Sequence[Record]) -> Tally:
     tally = Tally()
-    for each in records:
-        tally.take(each)
+    for record in records:
+        tally.take(record)
     return tally
 
 
@@ -170,7 +170,7 @@ def _hostile() -> list[Record]:
 
 def test_it_skips_what_every_reader_skips() -> None:
     reader, records = Reader(), _hostile()
-    believed = [each for each in records if reader.accept(each) is not None]
+    believed = [record for record in records if reader.accept(record) is not None]
     tally = counted(records)
     assert (tally.entries, tally.skipped) == (len(believed), reader.skipped)
     assert tally.counts == counted(believed).counts
@@ -183,7 +183,7 @@ def test_in_any_order_it_believes_what_a_reader_believes(chosen: list[int]) -> N
     drafts = [*history(6), *chain(admitted(), accepted(1), accepted(2), accepted(3), job=OTHER)]
     records = placed([drafts[number] for number in chosen])
     reader = Reader()
-    believed = [each for each in records if reader.accept(each) is not None]
+    believed = [record for record in records if reader.accept(record) is not None]
     tally = counted(records)
     assert (tally.entries, tally.skipped) == (len(believed), reader.skipped)
 
@@ -252,7 +252,7 @@ async def test_followed_in_any_pieces_it_counts_the_same_as_at_once(seed: int) -
 
 def test_every_recorded_job_is_one_that_decoding_everything_finds() -> None:
     drafts = bodies(stories())
-    events = Counter(event.type for each in drafts for event in decode(each.body).events)
+    events = Counter(event.type for draft in drafts for event in decode(draft.body).events)
     tally = counted(placed(drafts))
     assert sum(tally.counts[c.ADMITTED].values()) == events["JobAdmitted"]
     assert sum(tally.counts[c.TRANSITIONS].values()) == events["PhaseEntered"]

@@ -57,21 +57,21 @@ async def traced_life(receiver: Receiver, cluster: MemoryCluster | None = None) 
 async def test_an_observation_its_entry_and_the_writes_that_follow_are_one_trace(receiver: Receiver) -> None:
     uid = await traced_life(receiver)
     (first,) = receiver.named("decide", entry_seq=1)
-    (observed,) = [each for each in receiver.spans if each.id == first.parent]
+    (observed,) = [span for span in receiver.spans if span.id == first.parent]
     pods = receiver.named("write", write_verb="create")
     assert (observed.name, observed.attributes["jobledger.observation.type"]) == ("observe", "JobObserved")
-    assert {each.attributes["jobledger.write.object"].split()[0] for each in pods} >= {"Pod", "Service"}
+    assert {pod.attributes["jobledger.write.object"].split()[0] for pod in pods} >= {"Pod", "Service"}
     for each in (observed, first, *pods):
         assert (each.trace, each.job) == (first.trace, uid)
-    assert {each.parent for each in pods} == {first.id}
-    assert {each.attributes["jobledger.entry.seq"] for each in pods} == {1}
+    assert {pod.parent for pod in pods} == {first.id}
+    assert {pod.attributes["jobledger.entry.seq"] for pod in pods} == {1}
     assert first.attributes["jobledger.entry.events"][0] == "JobAdmitted"
     assert first.attributes["jobledger.job.phase"] == "Pending"
 
 
 async def test_every_entry_has_the_observation_that_caused_it(receiver: Receiver) -> None:
     uid = await traced_life(receiver)
-    spans = {each.id: each for each in receiver.spans}
+    spans = {span.id: span for span in receiver.spans}
     decided = receiver.named("decide", job_uid=uid)
     assert [each.attributes["jobledger.entry.seq"] for each in decided] == list(range(1, len(decided) + 1))
     for each in decided:
@@ -84,13 +84,13 @@ async def test_every_kind_of_write_says_what_it_writes_and_for_whom(receiver: Re
     uid = await traced_life(receiver)
     decided = {each.id: each for each in receiver.named("decide")}
     writes = receiver.named("write", job_uid=uid)
-    verbs = {each.attributes["jobledger.write.verb"] for each in writes}
+    verbs = {write.attributes["jobledger.write.verb"] for write in writes}
     assert verbs >= {"create", "patch_status", "delete", "release", "emit"}
-    for each in writes:
-        if each.attributes["jobledger.write.verb"] != "emit" and each.parent:
-            assert decided[each.parent].job == uid
+    for write in writes:
+        if write.attributes["jobledger.write.verb"] != "emit" and write.parent:
+            assert decided[write.parent].job == uid
     statuses = receiver.named("write", write_verb="patch_status")
-    assert all(each.attributes["jobledger.entry.seq"] >= 1 for each in statuses)
+    assert all(status.attributes["jobledger.entry.seq"] >= 1 for status in statuses)
     assert receiver.services == {"jobledger"}
 
 
@@ -98,7 +98,7 @@ async def test_spans_last_as_long_as_what_they_are_about(receiver: Receiver) -> 
     began = time.monotonic()
     await traced_life(receiver)
     took = time.monotonic() - began
-    assert all(0 <= each.seconds <= took for each in receiver.spans)
+    assert all(0 <= span.seconds <= took for span in receiver.spans)
 
 
 class Refusing(MemoryCluster):

@@ -58,8 +58,8 @@ async def samples(page: MetricsPage) -> dict[Sample, float]:
 
 def _samples(found: list[Metric]) -> Iterator[tuple[Sample, float]]:
     for family in found:
-        for each in family.samples:
-            yield (each.name, frozenset(each.labels.items())), each.value
+        for sample in family.samples:
+            yield (sample.name, frozenset(sample.labels.items())), sample.value
 
 
 def value(found: dict[Sample, float], name: str, /, **labels: str) -> float | None:

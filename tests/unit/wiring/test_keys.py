@@ -25,7 +25,7 @@ def test_it_is_made_beside_the_store_for_its_owner_alone(store: Path) -> None:
     assert len(key) == 64
     assert stat.S_IMODE(beside(store).stat().st_mode) == 0o600
     assert key_of(None, store, ALL) == key
-    assert [each.name for each in store.parent.iterdir()] == ["ledger.db.key"]
+    assert [path.name for path in store.parent.iterdir()] == ["ledger.db.key"]
 
 
 @pytest.mark.parametrize("role", [Role.BRIDGE, Role.FRONT])
@@ -88,7 +88,7 @@ def test_who_comes_second_with_a_key_takes_the_first_ones(store: Path) -> None:
     key = file.read_bytes()
     _make(file)
     assert file.read_bytes() == key
-    assert [each.name for each in file.parent.iterdir()] == [file.name]
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
 def test_those_who_make_it_at_once_agree(store: Path) -> None:
@@ -96,7 +96,7 @@ def test_those_who_make_it_at_once_agree(store: Path) -> None:
     code += "from jobledger.wiring.roles import ALL; print(key_of(None, Path(sys.argv[1]), ALL))"
     running = [Popen([sys.executable, "-c", code, str(store)], stdout=PIPE) for _ in range(4)]
     assert len({each.communicate()[0] for each in running}) == 1
-    assert [each.name for each in store.parent.iterdir()] == ["ledger.db.key"]
+    assert [path.name for path in store.parent.iterdir()] == ["ledger.db.key"]
 
 
 async def test_a_controller_of_one_machine_has_one(store: Path) -> None:

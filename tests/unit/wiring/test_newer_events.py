@@ -22,7 +22,7 @@ NEWER = b'"events":[{"type":"Announced","v":1,"reason":"Rain","message":"m"},{"t
 
 async def newer_entry(world: World, uid: str) -> None:
     """A newer engine has decided something about the job."""
-    last = [each for each in await records(world.log) if each.job == uid][-1]
+    last = [record for record in await records(world.log) if record.job == uid][-1]
     head = last.body[: last.body.index(b'"events":[')]
     body = head.replace(b'"seq":%d,' % last.seq, b'"seq":%d,' % (last.seq + 1))
     before = body[body.index(b'"prev":"') :].split(b'"')[3]
@@ -32,9 +32,7 @@ async def newer_entry(world: World, uid: str) -> None:
 
 async def as_it_is(world: World, job: Manifest) -> tuple[Manifest, list[Manifest]]:
     pods = [
-        each
-        for each in world.pods()
-        if each["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+        pod for pod in world.pods() if pod["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
     ]
     return deepcopy(await world.cluster.get(Ref.of(job))), deepcopy(pods)
 

@@ -103,13 +103,13 @@ async def test_the_log_tells_of_it_in_one_line(
         await until(lambda: some(caplog.records))
         await app.delete(found, "me")
         await until(lambda: nothing_left(cluster, found["metadata"]["uid"]))
-    said = [each for each in caplog.records if each.levelno >= logging.ERROR]
+    said = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert [(each.getMessage(), each.exc_info) for each in said] == [("nothing is decided about a job", None)]
 
 
 async def some(records: list[logging.LogRecord]) -> bool:
     await asyncio.sleep(0)
-    return any(each.levelno >= logging.ERROR for each in records)
+    return any(record.levelno >= logging.ERROR for record in records)
 
 
 async def nothing_left(cluster: MemoryCluster, uid: str) -> bool:

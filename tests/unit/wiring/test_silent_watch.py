@@ -54,9 +54,9 @@ async def test_a_bridge_whose_watches_got_stuck_opens_all_of_them_anew(
 ) -> None:
     async with controller(server, tmp_path, "200ms") as found:
         bridge = cast(Bridge, found.bridge)
-        for each in asyncio.all_tasks():
-            if each.get_name().startswith("watch-"):
-                each.cancel()  # nothing is left that could end, fail, or bring anything
+        for task in asyncio.all_tasks():
+            if task.get_name().startswith("watch-"):
+                task.cancel()  # nothing is left that could end, fail, or bring anything
         await until(lambda: bridge.progress.starts >= 2 and bridge.progress.synced)
         await until(lambda: len(server.asked("GET", PODS)) >= 2)
 

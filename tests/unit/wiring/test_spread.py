@@ -63,7 +63,7 @@ class World:
 @asynccontextmanager
 async def processes(world: World, *roles: frozenset[Role]) -> AsyncIterator[list[Controller]]:
     """A controller for each of `roles`, all running."""
-    made = [world.controller(each) for each in roles]
+    made = [world.controller(role) for role in roles]
     tasks = [asyncio.create_task(each.run()) for each in made]
     try:
         yield made
@@ -272,7 +272,7 @@ async def test_a_bridge_watches_only_in_its_turn_and_anew_in_the_next() -> None:
         turns.put_nowait("again")
         await until(lambda: len(world.inbox._posts) == 2)  # it remembers nothing of what it has told
         assert bridge.bridge is not first
-        assert {each.job for each in world.inbox._posts} == {stored["metadata"]["uid"]}
+        assert {post.job for post in world.inbox._posts} == {stored["metadata"]["uid"]}
     await world.cluster.close()
 
 
@@ -297,7 +297,7 @@ async def test_a_late_report_of_a_pod_that_has_gone_is_contradicted() -> None:
         await controller.engine.source.observe(ghost)
         await until(lambda: _replica(controller, uid).uid == "ghost")
         await until(lambda: _replica(controller, uid).uid != "ghost")
-    assert [each.uid for each in await _causes(world) if isinstance(each, PodGone)] == ["ghost"]
+    assert [cause.uid for cause in await _causes(world) if isinstance(cause, PodGone)] == ["ghost"]
     await world.cluster.close()
 
 
@@ -315,7 +315,7 @@ async def test_what_a_watch_has_missed_and_exists_is_not_taken_for_gone() -> Non
         await asyncio.sleep(HOUR)
         del bridge._tracks[pod]
         await asyncio.sleep(HOUR)
-    assert not [each for each in await _causes(world) if isinstance(each, PodGone)]
+    assert not [cause for cause in await _causes(world) if isinstance(cause, PodGone)]
     await world.cluster.close()
 
 
@@ -327,7 +327,7 @@ def _replica(controller: Controller, uid: Any) -> Any:
 async def _causes(world: World) -> list[Any]:
     from statemachine.log.codec import decode
 
-    return [decode(each.body).cause for each in await records(world.log)]
+    return [decode(record.body).cause for record in await records(world.log)]
 
 
 @on_simulated_time
@@ -354,10 +354,10 @@ async def test_a_controller_that_is_stopped_finishes_what_is_in_hand_and_takes_u
         go_on.set()
         await asyncio.wait_for(stopping, HOUR)
         assert len(world.pods()) == 1
-    assert {each.job for each in await records(world.log)} == {
-        each["metadata"]["uid"]
-        for each in world.cluster.objects.peek_all("PyTorchTrainingJob")
-        if each["metadata"]["name"] == "train"
+    assert {record.job for record in await records(world.log)} == {
+        object_["metadata"]["uid"]
+        for object_ in world.cluster.objects.peek_all("PyTorchTrainingJob")
+        if object_["metadata"]["name"] == "train"
     }
-    assert not [each for each in await _causes(world) if isinstance(each, PodObserved)]
+    assert not [cause for cause in await _causes(world) if isinstance(cause, PodObserved)]
     await world.cluster.close()

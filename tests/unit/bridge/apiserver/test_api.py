@@ -295,4 +295,4 @@ async def test_lines_are_whole(sent: list[bytes], found: list[bytes]) -> None:
         for each in sent:
             yield each
 
-    assert [each async for each in lines(given())] == found
+    assert [line async for line in lines(given())] == found

@@ -1,4 +1,4 @@
-"""What is known of children: the last version of each living object, whoever reported it and in which order."""
+"""What is known of children: the last version of each living object, in whichever order it was reported."""
 
 import copy
 import tracemalloc

@@ -42,7 +42,7 @@ async def test_what_is_added_and_what_was_before_are_asked_for_in_kubernetes_wor
         pass
     async for _ in cluster.log_tail("demo", NAME, 5, previous=True):
         pass
-    follow, previous = (each.query for each in server.asked("GET", f"{PATH}/log"))
+    follow, previous = (request.query for request in server.asked("GET", f"{PATH}/log"))
     assert (follow["follow"], follow["tailLines"]) == ("true", "5")
     assert (previous["previous"], "follow" in previous) == ("true", False)
 

@@ -89,7 +89,7 @@ async def test_a_pod_that_was_gone_before_the_answer_came_is_said_to_be_gone_and
     for _ in range(3):
         assert await children.visit(STORY.uid) is not None
         clock.at += timedelta(seconds=6)
-    assert [len(server.asked("POST", each)) for each in paths.values()] == [1, 1]
+    assert [len(server.asked("POST", path)) for path in paths.values()] == [1, 1]
     assert said == []
     await children.visit(STORY.uid)
-    assert [each.uid for each in said if isinstance(each, PodGone)] == gone
+    assert [observation.uid for observation in said if isinstance(observation, PodGone)] == gone

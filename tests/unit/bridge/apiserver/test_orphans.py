@@ -29,7 +29,7 @@ async def test_an_orphan_is_a_held_pod_of_a_job_that_is_not_there(server: Server
     )
     cluster = ApiServerCluster(api)
     await listed(cluster.watch())
-    assert [each["metadata"]["name"] for each in await cluster.orphans()] == ["orphan"]
+    assert [orphan["metadata"]["name"] for orphan in await cluster.orphans()] == ["orphan"]
     await cluster.close()
 
 

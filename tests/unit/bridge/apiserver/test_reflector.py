@@ -80,7 +80,7 @@ async def following(
 
 def watched_from(server: Server) -> list[int]:
     """Where each watch began."""
-    return [int(each.query["resourceVersion"]) for each in server.asked("WATCH", THINGS)]
+    return [int(request.query["resourceVersion"]) for request in server.asked("WATCH", THINGS)]
 
 
 def lists(server: Server) -> int:
@@ -286,7 +286,7 @@ async def test_a_long_list_comes_page_by_page(server: Server, api: Api) -> None:
     async with following(api) as followed:
         await until(lambda: bool(watched_from(server)))
     assert followed.names == ["a", "b", "c"]
-    assert [each.query.get("continue") for each in server.asked("GET", THINGS)] == [
+    assert [request.query.get("continue") for request in server.asked("GET", THINGS)] == [
         None,
         "after-a",
         "after-b",

@@ -73,11 +73,11 @@ class Heard:
         self.observations.append(seen)
 
     def of(self, kind: type[Observation]) -> list[Observation]:
-        return [each for each in self.observations if isinstance(each, kind)]
+        return [observation for observation in self.observations if isinstance(observation, kind)]
 
     @property
     def kinds(self) -> list[type[Observation]]:
-        return [type(each) for each in self.observations]
+        return [type(observation) for observation in self.observations]
 
 
 @asynccontextmanager
@@ -214,7 +214,7 @@ async def test_a_server_that_does_not_serve_jobs_yet_has_not_lost_them(
 
 
 def job_paths() -> list[str]:
-    return [each.path for each in job_sources(EVERYTHING)]
+    return [source.path for source in job_sources(EVERYTHING)]
 
 
 async def test_while_no_kind_of_jobs_is_installed_nothing_is_synced_and_progress_says_why(
@@ -272,7 +272,7 @@ async def test_a_kind_that_cannot_be_listed_holds_up_nothing_but_itself(
     await until(lambda: len(server.asked("GET", OTHER_JOBS)) > 2)
     waiting = {each.kind: each.error for each in cluster.watches if each.error}
     assert waiting == {"DeepSpeedJob": error}
-    assert len([each for each in caplog.records if getattr(each, "error", "") == error]) == 1
+    assert len([record for record in caplog.records if getattr(record, "error", "") == error]) == 1
     server.instead("GET", OTHER_JOBS, page(OTHER_JOB, version=20))
     late = [await anext(items), await anext(items)]
     assert isinstance(late[0], Change)
@@ -289,7 +289,7 @@ async def test_jobs_of_a_kind_that_cannot_be_listed_are_not_said_to_be_gone(
     server.on("GET", OTHER_JOBS, not_served())
     heard, gone, lost = Heard(), JobUid("j-3"), JobUid("j-4")
     kinds = {JobUid("j-2"): "DeepSpeedJob", gone: "DeepSpeedJob", lost: "PyTorchTrainingJob"}
-    known = {each: {(ReplicaName("worker-0"), 1): PodUid(f"p-{each}")} for each in kinds}
+    known = {kind: {(ReplicaName("worker-0"), 1): PodUid(f"p-{kind}")} for kind in kinds}
     log = LogOf(known, kind_of=lambda uid: kinds.get(uid, ""))
     bridge = Bridge(cluster, heard.sink, log)
     task = asyncio.create_task(bridge.run())
@@ -388,7 +388,9 @@ async def test_a_pod_that_we_deleted_while_its_watch_was_away_is_said_to_be_gone
         await cluster.release(Ref("v1", "Pod", "demo", "mnist-7ac1b-worker-0"), "p-1")
         assert [each["kind"] for each in await cluster.children("demo", J1)] == ["Service"]
         await until(lambda: PodGone in heard.kinds)
-    assert [each.uid for each in heard.of(PodGone) if isinstance(each, PodGone)] == ["p-1"]
+    assert [observation.uid for observation in heard.of(PodGone) if isinstance(observation, PodGone)] == [
+        "p-1"
+    ]
 
 
 async def test_a_pod_made_while_pods_are_listed_is_not_taken_for_gone(
@@ -432,7 +434,9 @@ async def test_a_list_of_one_familys_pods_says_nothing_of_the_others(
             each["metadata"]["uid"] for owner in (J1, "j-2") for each in await cluster.children("demo", owner)
         ]
     await cluster.close()
-    assert [each.uid for each in heard.of(PodGone) if isinstance(each, PodGone)] == [lost.pop(expired)]
+    assert [observation.uid for observation in heard.of(PodGone) if isinstance(observation, PodGone)] == [
+        lost.pop(expired)
+    ]
     assert living == list(lost.values())
 
 

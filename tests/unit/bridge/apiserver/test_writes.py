@@ -43,7 +43,7 @@ async def cluster(server: Server, api: Api) -> AsyncIterator[ApiServerCluster]:
 async def children(cluster: ApiServerCluster) -> list[tuple[str, str]]:
     """Kind and version of each child that is known."""
     found = await cluster.children("demo", "j-1")
-    return [(each["kind"], each["metadata"]["resourceVersion"]) for each in found]
+    return [(manifest["kind"], manifest["metadata"]["resourceVersion"]) for manifest in found]
 
 
 # ---- a server that is starting -------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ async def test_the_log_before_a_restart_in_place_is_asked_for_and_may_be_gone(
     server.on("GET", path, Answer(body=child(pod(JOB), "p-1", 4)))
     gone = no(400, 'previous terminated container "pytorch" in pod not found', "BadRequest")
     server.on("GET", f"{path}/log", Answer(stream=[b"first run"]), gone)
-    found = [each async for each in cluster.logs("demo", POD_REF.name, previous=True, follow=True)]
+    found = [log async for log in cluster.logs("demo", POD_REF.name, previous=True, follow=True)]
     assert found == [b"first run"]
     assert server.asked("GET", f"{path}/log")[0].query == {"container": "pytorch", "previous": "true"}
     with pytest.raises(Missing, match="has no log of the run before: previous terminated container"):
@@ -426,7 +426,7 @@ async def test_the_next_status_knows_the_version_that_this_one_made(
     server.on("PATCH", STATUS_PATH, Answer(body=child(JOB, "j-1", 11)))
     for seq in (5, 6):
         await cluster.patch_status(REF, "j-1", {"phase": "Running"}, seq)
-    tested = [each.body[1]["value"] for each in server.asked("PATCH", STATUS_PATH)]
+    tested = [request.body[1]["value"] for request in server.asked("PATCH", STATUS_PATH)]
     assert tested == ["3", "11"]
 
 
@@ -464,7 +464,7 @@ async def test_a_status_of_a_job_that_changed_is_written_at_the_next_try(
     with pytest.raises(ClusterUnavailable):
         await cluster.patch_status(REF, "j-1", {"phase": "Running"}, 5)
     await cluster.patch_status(REF, "j-1", {"phase": "Running"}, 5)
-    tested = [each.body[1]["value"] for each in server.asked("PATCH", STATUS_PATH)]
+    tested = [request.body[1]["value"] for request in server.asked("PATCH", STATUS_PATH)]
     assert tested == ["3", "30"]
 
 
@@ -518,7 +518,7 @@ async def test_a_list_whose_place_is_forgotten_begins_again(server: Server, api:
         "GET", "/api/v1/configmaps", page(first, place="more"), no(410), page(first, place="more"), page(last)
     )
     found = await ApiServerCluster(api).list("v1", "ConfigMap")
-    assert [each["metadata"]["name"] for each in found] == ["a", "b"]
+    assert [manifest["metadata"]["name"] for manifest in found] == ["a", "b"]
 
 
 async def test_a_list_that_never_ends_is_given_up(server: Server, api: Api) -> None:
