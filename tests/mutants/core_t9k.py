@@ -89,8 +89,8 @@ MUTANTS: Final = (
     _t9k(
         "modes",
         "resume-wins-over-debug",
-        "    if mode.debug.enabled:\n        entry",
-        "    if mode.debug.enabled and not resumed:\n        entry",
+        "    if debug is not None:",
+        "    if debug is not None and not resumed:",
         _OBJECTS,
     ),
     _t9k("modes", "resume-from-the-first-start", "if resumed else None", "if True else None", _OBJECTS),

@@ -145,15 +145,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "observe-end-of-a-deleted-pod-lost",
         _OBSERVE,
-        "observations = (_end(change, known), pod(change, known))",
-        "observations = (pod(change),)",
+        "observations = (_end(change, known), pod(change, known), ",
+        "observations = (pod(change), ",
         _ON_OBSERVE,
     ),
     Mutant(
         "observe-end-after-the-deletion",
         _OBSERVE,
-        "observations = (_end(change, known), pod(change, known))",
-        "observations = (pod(change, known), _end(change, known))",
+        "observations = (_end(change, known), pod(change, known), ",
+        "observations = (pod(change, known), _end(change, known), ",
         _ON_OBSERVE,
     ),
     Mutant(
