@@ -48,9 +48,6 @@ class Actor(NamedTuple):
     source: ActorSource = ActorSource.RECORDED
 
 
-NOBODY: Final = Actor()
-
-
 @dataclass(frozen=True, slots=True)
 class _Manager:
     """An entry of `managedFields`. Without a time it may have written at any time."""
