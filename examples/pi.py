@@ -5,11 +5,10 @@ directly, so that nothing else has to be installed.
 """
 
 import ctypes
-import ctypes.util
 import os
 import sys
 
-mpi = ctypes.CDLL(ctypes.util.find_library("mpi") or "libmpi.so.40", mode=ctypes.RTLD_GLOBAL)
+mpi = ctypes.CDLL("libmpi.so.40", mode=ctypes.RTLD_GLOBAL)
 
 
 def handle(name: str) -> ctypes.c_void_p:

@@ -21,10 +21,11 @@ class Program(NamedTuple):
 
     `module`: the Python module that it is, where the PATH has no such program. `variables`: those that it needs
     there, by its arguments and the variables that it has. `home_files`: names of files beside the directory of SSH
-    keys that it reads.
+    keys that it reads. `install`: what users of a machine without it are advised to do; empty: nothing is said.
     """
 
     name: str
     module: str = ""
     variables: Callable[[Sequence[str], Mapping[str, str], OneHost], Mapping[str, str]] = _no_variables
     home_files: tuple[str, ...] = ()
+    install: str = ""

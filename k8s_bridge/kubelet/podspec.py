@@ -144,6 +144,7 @@ def _launch(raw: Mapping[str, Any], scene: _Scene) -> tuple[ContainerLaunch, tup
     here = OneHost(ADDRESS, scene.services, scene.name)
     for program in PROGRAMS:
         process_env |= program.variables(argv, process_env, here)
+    _check_program(name, argv[0], process_env["PATH"], scene.host)
     return ContainerLaunch(name, _resolved(argv, process_env["PATH"], scene.host), process_env, folder), its
 
 
@@ -160,6 +161,19 @@ def _check_server(container: str, scene: _Scene) -> None:
             "Invalid",
             f'container "{container}" starts sshd, which this machine does not have; '
             "install an OpenSSH server (its service need not run), or run the job on a cluster",
+        )
+
+
+def _check_program(container: str, command: str, path: str, host: Host) -> None:
+    """Raises Refused if a kind's program is not on this machine and its users can be advised."""
+    name = command.rpartition("/")[2]
+    advice = next((program.install for program in PROGRAMS if program.name == name), "")
+    if advice and not host.which(command, path):
+        raise Refused(
+            422,
+            "Invalid",
+            f'container "{container}" starts {command}, which this machine does not have; {advice}, '
+            "or run the job on a cluster",
         )
 
 

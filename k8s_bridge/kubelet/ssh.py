@@ -18,6 +18,9 @@ from k8s_bridge.kubelet.values import ADDRESS
 from k8s_bridge.port import Manifest
 
 _PORT: Final = 22
+_ATTEMPTS: Final = 10
+"""Tries of a client, a second apart: a worker counts as ready before its server listens."""
+
 _KEYS: Final = ("id_rsa", "authorized_keys")
 """The files of a Secret that has the keys of a job."""
 
@@ -164,6 +167,7 @@ def _hosts(ssh: PodSsh, services: Mapping[str, Ports], namespace: str) -> Iterat
         yield f"    HostName {ADDRESS}\n    Port {services[name][_PORT]}\n"
     yield f'Host *\n    IdentityFile "{ssh.keys}/id_rsa"\n    IdentitiesOnly yes\n'
     yield "    StrictHostKeyChecking no\n    UserKnownHostsFile /dev/null\n    LogLevel ERROR\n"
+    yield f"    ConnectionAttempts {_ATTEMPTS}\n"
 
 
 def _hostfile(content: bytes, addresses: Mapping[str, str]) -> bytes:

@@ -4,6 +4,7 @@ from functools import partial
 
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.mpijob.children import ENV, children
+from statemachine.kinds.mpijob.here import MPIRUN
 from statemachine.kinds.mpijob.older import modern
 from statemachine.kinds.mpijob.roles import LAYOUT, NAMES, plan
 from statemachine.kinds.mpijob.rules import RULES
@@ -60,5 +61,6 @@ KIND = ModelKind(
     placement=t9k_placement,
     debugging=debugging,
     look=_form,
+    programs=(MPIRUN,),
     manual=Manual(("always",), ENV),
 )

@@ -276,6 +276,16 @@ def test_a_machine_without_python_on_the_path_uses_the_fallback() -> None:
     assert launched({"command": ["python", "t.py"]}, host=host).argv == ("/opt/own/python", "t.py")
 
 
+@pytest.mark.parametrize("command", ["mpirun", "/opt/ompi/bin/mpirun"])
+def test_a_program_that_this_machine_lacks_is_named_with_what_to_install(command: str) -> None:
+    with pytest.raises(Refused) as refused:
+        launched({"command": [command]}, host=replace(HOST, which=nothing))
+    assert f'container "a" starts {command}, which this machine does not have; install Open MPI' in str(
+        refused.value
+    )
+    assert launched({"command": [command]}).argv == (command,)
+
+
 def test_a_python_that_was_chosen_is_used_and_its_programs_come_first() -> None:
     found = launched({"command": ["python3", "t.py"]}, host=replace(HOST, python="/venv/bin/python"))
     assert found.argv == ("/venv/bin/python", "t.py")
