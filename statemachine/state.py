@@ -90,7 +90,8 @@ class ReplicaState(Struct, array_like=True, frozen=True, gc=False):
         pod, wish, progress = after(move, self.pod, self.wish, self.progress)
         if self.leaving and wish not in _LEAVES:
             changes["leaving"], changes["counted"] = "", False
-        return structs.replace(self, pod=pod, wish=wish, progress=progress, **changes)
+        changes["pod"], changes["wish"], changes["progress"] = pod, wish, progress
+        return structs.replace(self, **changes)
 
     @property
     def phase(self) -> ReplicaPhase:

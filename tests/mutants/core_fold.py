@@ -41,18 +41,22 @@ MUTANTS: Final = (
         "replicas = now.replicas",
         ("tests/unit/test_replicas.py",),
     ),
-    _evolve("row-not-counted", "event.attempt, event.row + 1))", "event.attempt, event.row))"),
+    _evolve("row-not-counted", "event.attempt, event.row + 1)", "event.attempt, event.row)"),
     _evolve("ended-by-others-leaves", "Move.ENDED if replica.leaving else Move.TAKEN", "Move.ENDED"),
-    _evolve("refusals-go-on-after-a-pod-was-made", '{"refusals": 0} | _taken(state, "create")', "{}"),
+    _evolve(
+        "refusals-go-on-after-a-pod-was-made",
+        '_with(created) | {"refusals": 0} | _taken(state, "create")',
+        "created",
+    ),
     _evolve(
         "refusals-end-with-any-report",
-        "{} if replica.uid or not state.refused else",
-        "{} if not state.refused else",
+        "if replica.uid or not state.refused:",
+        "if not state.refused:",
     ),
     _evolve(
         "accepted-deletion-is-still-refused",
-        'return _with(updated) | (_taken(state, "delete") if event.deleting else {})',
-        "return _with(updated)",
+        'return _with(updated) | _taken(state, "delete") if event.deleting else updated',
+        "return updated",
     ),
     _evolve(
         "unread-write-forgotten",
