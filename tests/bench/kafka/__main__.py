@@ -18,6 +18,7 @@ from rich.console import Console
 from tests.bench.kafka.busy import busy
 from tests.bench.kafka.delay import delay
 from tests.bench.kafka.opening import long_job, rebuild, start
+from tests.bench.kafka.publishing import backfill, cost, readable
 from tests.bench.kafka.silence import silence
 from tests.bench.results import Result, machine, table
 from tests.harness import Kafka
@@ -30,6 +31,9 @@ MEASURES: Final[dict[str, Measure]] = {
     "silence": lambda kafka, wanted: silence(kafka, wanted.session),
     "start": lambda kafka, wanted: start(kafka, wanted.jobs, wanted.entries),
     "rebuild": lambda kafka, wanted: rebuild(kafka, wanted.entries),
+    "publishing-cost": lambda kafka, wanted: cost(kafka, wanted.observations),
+    "published": lambda kafka, wanted: readable(kafka, wanted.seconds),
+    "backfill": lambda kafka, wanted: backfill(kafka, min(wanted.entries, 100_000)),
     "long-job": lambda kafka, wanted: long_job(kafka, wanted.history),
 }
 

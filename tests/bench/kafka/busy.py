@@ -3,9 +3,10 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Final, NamedTuple
 
+from statemachine.log.kafka.address import Address
 from tests.bench.kafka.bare import BARE
 from tests.bench.kafka.ledgers import PARTITIONS, Load, ledger
 from tests.bench.kafka.lives import lives
@@ -30,24 +31,34 @@ class _Measured(NamedTuple):
 async def busy(kafka: Kafka, observations: int) -> AsyncIterator[Result]:
     """One worker of each kind on the same observations, then several."""
     load = Load(lives(observations))
-    bare = await _measure(kafka, load, BARE, 1)
+    bare = await measured(kafka, load, BARE, 1)
     note = f"{load.size:,} observations, {bare.cpu:.0f} µs of CPU each"
     yield Result("bare loop, busy", "observations/s", (bare.rate,), note=note)
     for feed in FEEDS:
-        found = await _measure(kafka, load, feed, 1)
+        found = await measured(kafka, load, feed, 1)
         note = f"{found.cpu:.0f} µs of CPU each; {found.rate / bare.rate:.2f} of the bare loop"
         goal = 8000.0 if feed == "faust" else 0.6 * bare.rate
         yield Result(f"one worker, busy: {feed}", "observations/s", (found.rate,), goal, note=note)
         for workers in _SEVERAL:
-            many = await _measure(kafka, load, feed, workers)
+            many = await measured(kafka, load, feed, workers)
             note = f"{many.cpu:.0f} µs of CPU each; {many.rate / found.rate:.2f} of one"
             yield Result(f"{workers} workers, busy: {feed}", "observations/s", (many.rate,), note=note)
 
 
-async def _measure(kafka: Kafka, load: Load, who: str, workers: int) -> _Measured:
-    """From when all observations are there until all are decided, by workers that had their shares before."""
+async def measured(
+    kafka: Kafka,
+    load: Load,
+    who: str,
+    workers: int,
+    beside: Callable[[Address], AbstractContextManager[None]] = lambda _: nullcontext(),
+) -> _Measured:
+    """From when all observations are there until all are decided, by workers that had their shares before.
+
+    `beside`: what else goes on meanwhile.
+    """
     async with ledger(kafka) as address:
         with ExitStack() as stack:
+            stack.enter_context(beside(address))
             processes = [stack.enter_context(Deciding(who, address)) for _ in range(workers)]
             share = PARTITIONS // workers
             await until(lambda: all(process.latest.owned == share for process in processes))
