@@ -5,6 +5,7 @@ why it is one API, and what became of `/api`, is ADR 0033.
 """
 
 from importlib.metadata import version
+from typing import Any
 
 from fastapi import FastAPI
 
@@ -27,6 +28,7 @@ from jobledger.console.details.lives import Lives
 from jobledger.console.frame import Console, ConsoleOptions, refused
 from jobledger.publishing.naming import unnamed
 from jobledger.publishing.projected import Named, ProjectedStream
+from jobledger.publishing.public_stream import PublicStream
 from jobledger.service.app import App
 from jobledger.telemetry.page import mount
 from jobledger.web import health
@@ -44,8 +46,12 @@ def create(
     reviews: Reviews | None = None,
     options: ConsoleOptions | None = None,
     named: Named = unnamed,
+    *,
+    topic: PublicStream[Any] | None = None,
 ) -> FastAPI:
     """The ASGI application over `app`, whose ledger is `named`; its streams end when `closing` says so.
+
+    Public events come from `topic`, where there is one that has all of them, else from the entries of the log.
 
     With `reviews` it serves a cluster: callers with a token that the API server knows, as far as their rights
     there go. Without, it serves this machine alone, and everybody on it who can reach it. Every error is answered
@@ -72,7 +78,7 @@ def create(
         api.add_middleware(ClusterGuard, reviews=reviews, refusal=refused)
     install(api, refused)
     kept = Lives(app)
-    stream = ProjectedStream(app.controller.ledger.partitions, named, app.feed.listening)
+    stream = topic or ProjectedStream(app.controller.ledger.partitions, named, app.feed.listening)
     for router in (
         discovery.routes(console),
         contract.routes(),

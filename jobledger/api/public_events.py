@@ -6,7 +6,7 @@ with the cursor of the last answer; nothing about a reader is kept here.
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from jobledger.api.models import text
 from jobledger.api.requests import Asking
 from jobledger.console.frame import Console, url
-from jobledger.program.errors import NoRight, TooManyListeners, Unauthenticated
+from jobledger.program.errors import CursorRefused, NoRight, TooManyListeners, Unauthenticated
 from jobledger.publishing.browsing import Browser, CursoredEvent, start
 from jobledger.publishing.public_stream import PublicStream
 from jobledger.publishing.selection import (
@@ -139,7 +139,7 @@ def labels_in(states: LatestStates) -> Labels:
     return labels
 
 
-def routes(console: Console, stream: PublicStream) -> APIRouter:
+def routes(console: Console, stream: PublicStream[Any]) -> APIRouter:
     """`/v1/events`."""
     router = APIRouter(prefix="/v1")
     streams = LiveStreams()
@@ -200,13 +200,20 @@ class _LiveResponse(StreamingResponse):
             self._leave()
 
 
-async def _sent(browser: Browser, closing: Closing, caller: Caller) -> AsyncIterator[bytes]:
+async def _sent(browser: Browser[Any], closing: Closing, caller: Caller) -> AsyncIterator[bytes]:
     """Blocks of a stream. One with an id alone moves the place at which a listener goes on, and shows no event."""
     yield _id(browser.handed_over)
     try:
         async for events in closing.until(browser.live(), HEARTBEAT, still=caller.still):
             yield _id(browser.handed_over) if events is None else _blocks(events)
-    except (NoRight, Unauthenticated, ClusterUnavailable, LogUnavailable, StoreUnusable) as error:
+    except (
+        NoRight,
+        Unauthenticated,
+        CursorRefused,
+        ClusterUnavailable,
+        LogUnavailable,
+        StoreUnusable,
+    ) as error:
         yield f": the stream ends here: {' '.join(str(error).split())}\n\n".encode()
 
 

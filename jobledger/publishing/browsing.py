@@ -3,9 +3,9 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple
 
-from jobledger.publishing.cursors import Cursor, LogPlace, checked, cursor_in, unusable
+from jobledger.publishing.cursors import Cursor, P, cursor_in, unusable
 from jobledger.publishing.public_stream import PlacedEvent, PublicStream
 from jobledger.publishing.selection import Selection, instant_in
 
@@ -22,7 +22,7 @@ _ROUNDS: Final = 20
 class CursoredEvent(NamedTuple):
     """An event for a reader, and the cursor with which the reader goes on behind it."""
 
-    placed: PlacedEvent
+    placed: PlacedEvent[Any]
     cursor: str
 
 
@@ -34,7 +34,7 @@ class Page(NamedTuple):
     at_end: bool
 
 
-async def start(stream: PublicStream, after: str) -> Sequence[LogPlace]:
+async def start(stream: PublicStream[P], after: str) -> Sequence[P]:
     """The places that `after` means: beginning, end, a time, or a cursor.
 
     Raises:
@@ -47,20 +47,21 @@ async def start(stream: PublicStream, after: str) -> Sequence[LogPlace]:
         return await stream.ends()
     cursor = cursor_in(after)
     if cursor is not None:
-        return checked(cursor, await stream.ledger(), await stream.earliest(), await stream.ends())
+        return await stream.resumed(cursor)
     if not after[:1].isdigit() or "T" not in after.upper():
         raise unusable(after)
     return await stream.since(instant_in(after))
 
 
-class Browser:
+class Browser(Generic[P]):
     """Goes through `stream` from `places` on, with eyes for what is in `selection`."""
 
     def __init__(
-        self, stream: PublicStream, ledger: str, places: Sequence[LogPlace], selection: Selection
+        self, stream: PublicStream[P], ledger: str, places: Sequence[P], selection: Selection
     ) -> None:
-        self._stream, self._selection = stream, selection
-        self._ledger, self._places = ledger, list(places)
+        self._stream: PublicStream[P] = stream
+        self._places: list[P] = list(places)
+        self._ledger, self._selection = ledger, selection
         self.handed_over = self.cursor
         """While `live` goes on: a cursor behind which nothing has been gone through that it has not given yet."""
 
@@ -105,8 +106,8 @@ class Browser:
         events: list[CursoredEvent] = []
         all_at_end = True
         await asyncio.sleep(0)  # what is in memory comes without waiting, and others want to go on, too
-        for number in range(self._stream.partitions):
-            portion = await self._stream.read(number, self._places[number])
+        for number, place in enumerate(self._places):
+            portion = await self._stream.read(number, place)
             for placed in portion.events:
                 if await self._selection.has(placed):
                     self._places[number] = placed.place

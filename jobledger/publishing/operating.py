@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple, Self
 
 from jobledger.program.errors import CursorRefused, nearest
-from jobledger.publishing.cursors import LogPlace, checked, cursor_in, short_id, unusable
+from jobledger.publishing.cursors import LogPlace, cursor_in, in_log, short_id, unusable
 from jobledger.publishing.source import Source
 from jobledger.settings.model import Settings
 from jobledger.settings.sinks import ConfiguredSink, FilesSink, LineageSink, WebHookSink, sinks_in
@@ -121,7 +121,7 @@ class Operation:
         if (cursor := cursor_in(to)) is None:
             raise unusable(to)
         try:
-            places = checked(cursor, self._ledger, [LogPlace()] * len(ends), [LogPlace(end) for end in ends])
+            places = in_log(cursor, self._ledger, [LogPlace(end) for end in ends])
         except CursorRefused as error:
             raise ConfigError(str(error)) from error
         return [place.whole for place in places]

@@ -1,58 +1,61 @@
 """The port PublicStream: the public events of a ledger, from any place on. What HTTP serves comes out of it.
 
-Adapters: `projected`, from the entries of the log. One test suite runs on all of them
-(`tests/ports/test_public_stream.py`).
+Adapters: `projected`, from the entries of the log; `topical`, from the topic that they are published to. One test
+suite runs on all of them (`tests/ports/test_public_stream.py`).
 """
 
 import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol
 
-from jobledger.publishing.cursors import LogPlace
+from jobledger.publishing.cursors import Cursor, P
 from projectors.contract.page import PublicEvent
 
 
-class PlacedEvent(NamedTuple):
+class PlacedEvent(NamedTuple, Generic[P]):
     """An event, the same as a line of JSON (structured mode, without its end), and the place behind it."""
 
     event: PublicEvent
     line: bytes
-    place: LogPlace
+    place: P
 
 
-class Portion(NamedTuple):
+class Portion(NamedTuple, Generic[P]):
     """Some events of a partition in their order, and the place behind all that has been read for them.
 
     `at_end`: nothing followed there, at that moment. A portion without events need not be at the end.
     """
 
-    events: Sequence[PlacedEvent]
-    place: LogPlace
+    events: Sequence[PlacedEvent[P]]
+    place: P
     at_end: bool
 
 
-class PublicStream(Protocol):
+class PublicStream(Protocol[P]):
     """The public events of a ledger. Any number of readers may share it."""
-
-    @property
-    def partitions(self) -> int:
-        """Their number."""
 
     async def ledger(self) -> str:
         """The beginning of the ledger's id, as cursors have it. Raises LogUnavailable, StoreUnusable, ConfigError."""
 
-    async def read(self, partition: int, after: LogPlace) -> Portion:
-        """What follows a place. Raises LogUnavailable, StoreUnusable."""
+    async def read(self, partition: int, after: P) -> Portion[P]:
+        """What follows a place. Raises LogUnavailable, StoreUnusable; CursorRefused: it is not kept any more."""
 
-    async def earliest(self) -> Sequence[LogPlace]:
+    async def resumed(self, cursor: Cursor) -> Sequence[P]:
+        """The places with which a reader who has the cursor goes on, without a gap.
+
+        Raises:
+            CursorRefused: it is of another ledger, or what follows it is not kept any more.
+        """
+
+    async def earliest(self) -> Sequence[P]:
         """The place in every partition before the first event that is kept."""
 
-    async def ends(self) -> Sequence[LogPlace]:
-        """The place in every partition behind its last entry, as it is now."""
+    async def ends(self) -> Sequence[P]:
+        """The place in every partition behind its last event, as it is now."""
 
-    async def since(self, at: datetime) -> Sequence[LogPlace]:
+    async def since(self, at: datetime) -> Sequence[P]:
         """The place in every partition before the first event that was recorded at `at` or later.
 
         It is looked for by halving: where clocks were set back, the place is one of those that fit.

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from jobledger.publishing.cursors import unusable
 from jobledger.publishing.public_stream import PlacedEvent
@@ -59,7 +59,7 @@ class Selection:
     def __init__(self, criteria: Criteria, visible: Visible, labels: Labels) -> None:
         self._criteria, self._visible, self._labels = criteria, visible, labels
 
-    async def has(self, placed: PlacedEvent) -> bool:
+    async def has(self, placed: PlacedEvent[Any]) -> bool:
         """The event goes to the reader. Raises ClusterUnavailable when nobody can say."""
         envelope = placed.event.attributes
         return (

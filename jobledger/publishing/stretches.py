@@ -27,11 +27,11 @@ _AT_ONCE: Final = 200
 
 class _PlacedEntry(NamedTuple):
     position: Position
-    events: Sequence[PlacedEvent]
+    events: Sequence[PlacedEvent[LogPlace]]
     size: int
 
 
-class Stretch:
+class LogStretch:
     """What follows position `start` of `log`, as far as it has been read: up to `end`.
 
     It holds at most `budget` bytes of events, the newest, or those that came at once; `start` moves when older ones
@@ -48,14 +48,19 @@ class Stretch:
         self._records: deque[Record] = deque()
         """Records that have been read and not projected yet."""
 
+    @property
+    def place(self) -> LogPlace:
+        """See Stretch."""
+        return LogPlace(self.end)
+
     def covers(self, position: Position) -> bool:
         """What follows the position is here, or comes next."""
         return self.start <= position <= self.end
 
-    def behind(self, place: LogPlace, most: int) -> Sequence[PlacedEvent]:
+    def behind(self, place: LogPlace, most: int) -> Sequence[PlacedEvent[LogPlace]]:
         """At most some `most` events behind a place that is covered: whole entries, but for the first."""
         entries = self._entries
-        events: list[PlacedEvent] = []
+        events: list[PlacedEvent[LogPlace]] = []
         for number in range(bisect_right(entries, place.whole, key=_position), len(entries)):
             entry = entries[number]
             if entry.position == place.position:
@@ -148,7 +153,7 @@ def _number(event: PublicEvent) -> int:
     return int(str(event.attributes["id"]).rpartition("/")[2])
 
 
-def _index(placed: PlacedEvent) -> int:
+def _index(placed: PlacedEvent[LogPlace]) -> int:
     return _number(placed.event)
 
 

@@ -55,6 +55,7 @@ _TITLES: Final = {
     "unauthenticated": "Who asks is not known",
     "no-right": "A right is missing",
     "cursor-of-another-ledger": "The cursor is not of this ledger",
+    "cursor-of-a-topic": "The cursor names a place in the topic of events",
     "cursor-too-old": "What follows the cursor is not kept any more",
     "no-schema": "There is no such schema",
     "too-many-listeners": "Too many pages listen",

@@ -136,14 +136,34 @@ def _has_topic(configured: ConfiguredSink) -> bool:
     return isinstance(configured, LineageSink) and isinstance(configured.transport, LineageOverKafka)
 
 
+def full_topic(settings: Settings, log_at: Path | Kafka) -> TopicSink | None:
+    """The sink that gives every event of a ledger in Kafka to the ledger's own topic; None where none does.
+
+    Raises ConfigError.
+    """
+    if not isinstance(log_at, Kafka):
+        return None
+    for sink in _configured(settings, log_at):
+        if isinstance(sink, TopicSink) and not (
+            sink.url or sink.types or sink.namespaces or sink.label_selector
+        ):
+            return sink
+    return None
+
+
+def _configured(settings: Settings, log_at: Path | Kafka) -> Sequence[ConfiguredSink]:
+    """The sinks of the settings; a ledger in Kafka has one by default."""
+    if settings.events.sinks is None and isinstance(log_at, Kafka):
+        return (own_topic(),)
+    return sinks_in(settings.events.sinks)
+
+
 async def checked(settings: Settings, log_at: Path | Kafka) -> Sequence[ConfiguredSink]:
     """The sinks of the settings, whose addresses and keys can be used; a ledger in Kafka has one by default.
 
     Raises ConfigError.
     """
-    configured = sinks_in(settings.events.sinks)
-    if settings.events.sinks is None and isinstance(log_at, Kafka):
-        configured = (own_topic(),)
+    configured = _configured(settings, log_at)
     for sink in configured:
         if isinstance(sink, WebHookSink | LineageSink) and not _has_topic(sink):
             await poster(sink, _ignored).close()

@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+from pydantic_core import to_json
+
 from projectors.contract.envelope import structured
 from projectors.contract.page import PublicEvent
 
@@ -20,6 +22,20 @@ NOT_HEADERS: Final = frozenset({"data", "datacontenttype"})
 _PREFIX: Final = "ce_"
 _STRUCTURED: Final = b"application/cloudevents+json"
 _NUMBERS: Final = frozenset({"severitynumber"})
+_NEEDED: Final = frozenset(
+    {
+        "id",
+        "type",
+        "partitionkey",
+        "recordedtime",
+        "severitynumber",
+        "apiversion",
+        "kind",
+        "name",
+        "namespace",
+    }
+)
+"""Attributes by which readers choose."""
 
 
 class EventRecord(NamedTuple):
@@ -53,14 +69,39 @@ def _traced(event: Mapping[str, Any]) -> dict[str, str]:
 
 def line_of(key: bytes | None, value: bytes | None, said: Sequence[tuple[str, bytes | None]]) -> bytes:
     """The structured event of a record, as `structured` gives it; empty if it is none, or has the key of another."""
+    read = _read(key, value, said)
+    return read[1] if read is not None else b""
+
+
+def event_of(
+    key: bytes | None, value: bytes | None, said: Sequence[tuple[str, bytes | None]]
+) -> tuple[PublicEvent, bytes] | None:
+    """The public event of a record, and the same structured; None of a record that is none of a ledger."""
+    read = _read(key, value, said)
+    if read is None or not read[0].keys() >= _NEEDED or not (place := position_of(said)):
+        return None
+    attributes, line = read
+    if not isinstance(attributes["severitynumber"], int):
+        return None
+    in_binary = dict(said).get("content-type") != _STRUCTURED
+    data = (value or b"") if in_binary else to_json(attributes.pop("data", None))
+    return PublicEvent(attributes, data, place), line
+
+
+def _read(
+    key: bytes | None, value: bytes | None, said: Sequence[tuple[str, bytes | None]]
+) -> tuple[dict[str, Any], bytes] | None:
+    """The attributes of a record's event, in structured mode its data among them; and its line."""
     texts = {name: text or b"" for name, text in said}
     if texts.get("content-type") == _STRUCTURED:
         line = value or b""
-        return line if _key_of(line) == key else b""
-    attributes = _attributes(texts)
-    if value is None or str(attributes.get("partitionkey")).encode() != key:
-        return b""
-    return structured(PublicEvent(attributes, value, position_of(said)))
+        attributes = _object(line)
+    else:
+        attributes = _attributes(texts) if value is not None else None
+        line = structured(PublicEvent(attributes, value, position_of(said))) if attributes and value else b""
+    if attributes is None or str(attributes.get("partitionkey")).encode() != key:
+        return None
+    return attributes, line
 
 
 def position_of(said: Sequence[tuple[str, bytes | None]]) -> int:
@@ -69,9 +110,9 @@ def position_of(said: Sequence[tuple[str, bytes | None]]) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def _attributes(texts: Mapping[str, bytes]) -> dict[str, str | int]:
+def _attributes(texts: Mapping[str, bytes]) -> dict[str, Any]:
     """In the order in which events have them, where the type of the content follows the time."""
-    attributes: dict[str, str | int] = {}
+    attributes: dict[str, Any] = {}
     for header, value in texts.items():
         if not header.startswith(_PREFIX):
             continue
@@ -82,9 +123,9 @@ def _attributes(texts: Mapping[str, bytes]) -> dict[str, str | int]:
     return attributes
 
 
-def _key_of(line: bytes) -> bytes | None:
+def _object(line: bytes) -> dict[str, Any] | None:
     try:
         event = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return str(event.get("partitionkey")).encode() if isinstance(event, dict) else None
+    return event if isinstance(event, dict) else None

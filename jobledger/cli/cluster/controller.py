@@ -85,6 +85,7 @@ async def _control(plan: "ProcessPlan", settings: "Settings", host: str, port: i
     from jobledger.console import ConsoleOptions
     from jobledger.program.signals import listening
     from jobledger.publishing.naming import named_by
+    from jobledger.publishing.serving import topic_of_events
     from jobledger.web.server import tcp_socket
     from jobledger.wiring.cluster import check
     from statemachine.errors import StoreInUse, StoreUnusable
@@ -94,7 +95,9 @@ async def _control(plan: "ProcessPlan", settings: "Settings", host: str, port: i
         _welcome(plan, socket)
         try:
             named = named_by(settings, plan.log)
-            await ControllerProcess(plan, ConsoleOptions.of(settings), named).run([socket], asked.at_least(1))
+            async with topic_of_events(settings, plan.log) as topic:
+                process = ControllerProcess(plan, ConsoleOptions.of(settings), named, topic)
+                await process.run([socket], asked.at_least(1))
         except (StoreInUse, StoreUnusable) as error:
             raise StoreUnusable(str(error).replace("--store", "--log")) from error
     common.say("ended")

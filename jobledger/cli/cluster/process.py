@@ -19,6 +19,7 @@ from jobledger.api import create
 from jobledger.console.frame import ConsoleOptions
 from jobledger.publishing.naming import unnamed
 from jobledger.publishing.projected import Named
+from jobledger.publishing.public_stream import PublicStream
 from jobledger.service.app import App
 from jobledger.service.health import Health
 from jobledger.web.reviews import Reviews
@@ -53,12 +54,19 @@ _PATIENCE: Final = 8.0
 
 
 class ControllerProcess:
-    """Does what `plan` says; its front has a console with these options, and the ledger is `named`."""
+    """Does what `plan` says; its front has a console with these options, and the ledger is `named`.
+
+    `topic`: where its public events are, if the front need not make them itself.
+    """
 
     def __init__(
-        self, plan: ProcessPlan, options: ConsoleOptions | None = None, named: Named = unnamed
+        self,
+        plan: ProcessPlan,
+        options: ConsoleOptions | None = None,
+        named: Named = unnamed,
+        topic: PublicStream[Any] | None = None,
     ) -> None:
-        self._plan, self._options, self._named = plan, options, named
+        self._plan, self._options, self._named, self._topic = plan, options, named, topic
         self._health = Health()
         self._front = SwitchableApp(waiting(self._health))
 
@@ -143,7 +151,8 @@ class ControllerProcess:
         if Role.FRONT in plan.roles and api is not None:
             closing = Closing()
             app = App(controller, self._health)
-            self._front.show(create(app, closing, Reviews(api), self._options, self._named), closing)
+            api_app = create(app, closing, Reviews(api), self._options, self._named, topic=self._topic)
+            self._front.show(api_app, closing)
         else:
             self._front.show(without_front(self._health))
 

@@ -98,13 +98,14 @@ async def _answer(
     from jobledger.api import create
     from jobledger.console.frame import ConsoleOptions
     from jobledger.publishing.naming import named_by
+    from jobledger.publishing.serving import topic_of_events
     from jobledger.web.server import serve as answer
     from jobledger.web.streams import Closing
 
     stop, closing = asyncio.Event(), Closing()
     named = named_by(settings, log or settings.store)
-    api = create(app, closing, options=ConsoleOptions.of(settings), named=named)
-    async with asyncio.TaskGroup() as tasks:
+    async with topic_of_events(settings, log or settings.store) as topic, asyncio.TaskGroup() as tasks:
+        api = create(app, closing, options=ConsoleOptions.of(settings), named=named, topic=topic)
         tasks.create_task(answer(api, sockets, closing, stop), name="http")
         await asked.at_least(1)
         stop.set()

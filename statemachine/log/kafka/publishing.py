@@ -172,18 +172,22 @@ async def last_record(target: Target, number: int) -> Any | None:
     """
     partition = Partition(target.address, target.topic, number)
     try:
-        end = await partition.end(await partition.tail())
-        behind = 8
-        while end:
-            last = None
-            async for batch in partition.read(max(0, end - behind), end):
-                last = batch[-1]
-            if last is not None or behind >= end:
-                return last
-            behind *= 8  # markers of transactions take offsets, too
-        return None
+        return await last_before(partition, await partition.end(await partition.tail()))
     finally:
         await partition.close()
+
+
+async def last_before(partition: Partition, end: int) -> Any | None:
+    """The last committed record before an offset that can be read; None without one. Raises as `Partition` does."""
+    begin, behind = await partition.begin(), 8
+    while end > begin:
+        last = None
+        async for batch in partition.read(max(begin, end - behind), end):
+            last = batch[-1]
+        if last is not None or behind >= end - begin:
+            return last
+        behind *= 8  # markers of transactions take offsets, too
+    return None
 
 
 async def partitions_of(target: Target) -> int:

@@ -83,6 +83,11 @@ class Partition:
             raise LogUnavailable(f"{self}: what was written up to {written} can be read only up to {end} yet")
         return end
 
+    async def begin(self) -> int:
+        """The offset of the first record that is kept, or of the next to come."""
+        async with self._borrowed() as reader, asyncio.timeout(PATIENCE):
+            return await self._bound(reader.beginning_offsets)
+
     async def tail(self) -> int:
         """The offset behind all records, also those that cannot be read yet, or never."""
         with ours(self._address, f"read {self}"):

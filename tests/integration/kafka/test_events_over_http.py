@@ -1,4 +1,7 @@
-"""`GET /v1/events` of a server whose log is in Kafka: all partitions, from any cursor on, and what comes."""
+"""`GET /v1/events` of a server whose log is in Kafka: all partitions, from any cursor on, and what comes.
+
+It is read from the topic of public events.
+"""
 
 import asyncio
 import json
@@ -42,9 +45,10 @@ def test_a_reader_gets_all_events_of_all_partitions_from_every_cursor_on(
     assert exported.returncode == 0, exported.stderr
     with place.server("--log", log):
         address = str(socket_path(place.store))
-        whole = list(events(address, follow=False))
-        assert sorted(received.line.decode() for received in whole) == sorted(exported.stdout.splitlines())
-        live = list(islice(events(address), len(whole)))
+        lines = sorted(exported.stdout.splitlines())
+        live = list(islice(events(address), len(lines)))  # as they come into the topic
+        assert sorted(received.line.decode() for received in live) == lines
+        assert {received.line for received in events(address, follow=False)} == {each.line for each in live}
         for number in (0, len(live) // 2, len(live) - 2):
             rest = {received.line for received in events(address, after=live[number].cursor, follow=False)}
             assert rest == {received.line for received in live[number + 1 :]}

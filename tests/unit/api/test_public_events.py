@@ -121,6 +121,20 @@ async def test_a_cursor_of_a_server_before_is_one_of_the_next() -> None:
         assert rest.content.splitlines() == expected(*STORIES)[5:]
 
 
+async def test_a_cursor_of_the_topic_goes_on_before_the_entry_that_it_names() -> None:
+    async with served() as (client, log, _):
+        whole = (await client.get("/v1/events", headers={"Accept": LINES})).content.splitlines()
+        position = await log.end()
+        rest = await client.get(f"/v1/events?after=2-0a1b2c3d-17.{position}", headers={"Accept": LINES})
+        last = [line for line in whole if json.loads(line)["data"]["entry"]["seq"] == len(STORIES[1].bodies)]
+        assert rest.content.splitlines() == [line for line in last if b"/digits" in line or b"digits" in line]
+        refused = await client.get("/v1/events?after=2-0a1b2c3d-17")
+        assert (refused.status_code, refused.json()["code"]) == (410, "cursor-of-a-topic")
+        assert "which this server does not read" in refused.json()["detail"]
+        begun = await client.get("/v1/events?after=2-0a1b2c3d-0", headers={"Accept": LINES})
+        assert begun.content.splitlines() == whole
+
+
 @pytest.mark.parametrize(
     ("query", "chosen"),
     [
@@ -164,7 +178,7 @@ async def test_labels_are_those_that_the_job_has_now() -> None:
         ("after=yesterday", '"yesterday" is no place to begin'),
         ("after=1-0a1b2c3d-", "is no place to begin"),
         ("after=1-0a1b2c3d-1.2.3", "is no place to begin"),
-        ("after=2-0a1b2c3d-1", "is no place to begin"),
+        ("after=3-0a1b2c3d-1", "is no place to begin"),
         ("after=2024-99-01T00:00:00Z", "is no place to begin"),
         ("limit=0", "limit: "),
         ("limit=1001", "limit: "),
