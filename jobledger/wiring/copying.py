@@ -1,9 +1,12 @@
 """A ledger copied as a whole: nothing is on its way in the first, and no view tells the past again in the other."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from jobledger.wiring.carrying import Carried, carried, put
 from jobledger.wiring.identity import identity_of, known_identity_of
 from jobledger.wiring.ledger import Kafka, reading, writing
+from jobledger.wiring.positions import positions_beside, positions_of
 from projectors.kube_events import READER
 from statemachine.errors import ConfigError, StoreUnusable
 from statemachine.ids import Position
@@ -24,22 +27,27 @@ async def backed_up(source: Path | Kafka, target: Path | Kafka) -> Copied:
     """
     if isinstance(source, Kafka):
         async with reading(source) as read, writing(target) as written:
-            await _named(source, target)
-            return await _begun(read, written)
+            return await _begun(source, read, target, written)
     from statemachine.log.sqlite import SqliteLog
 
     log = await SqliteLog.open(source, read_only=True)
     try:
         async with writing(target) as written:
-            await _named(source, target)
-            return await _begun(Partitions([log]), written)
+            return await _begun(source, Partitions([log]), target, written)
     finally:
         await log.close()
 
 
-async def _begun(source: Partitions, target: Partitions) -> Copied:
-    copied = await copy(Merged(source), target)
-    await _told(target)
+async def _begun(source: Path | Kafka, read: Partitions, target: Path | Kafka, written: Partitions) -> Copied:
+    """How far sinks are is asked before the copy is made: what they get meanwhile, the copy sends again."""
+    sinks: Sequence[Carried] = ()
+    if await _named(source, target):  # else nobody has published of it
+        async with positions_of(source, read_only=True) as positions:
+            sinks = await carried(positions, read)
+    copied = await copy(Merged(read), written)
+    await _told(written)
+    async with positions_beside(written, target) as positions:
+        await put(sinks, positions, written)
     return copied
 
 
@@ -80,20 +88,21 @@ async def _from_kafka(source: Kafka, target: Path | Kafka) -> Copied:
 async def _copied(source: Path | Kafka, read: Partitions, target: Path | Kafka) -> Copied:
     ends = await _ends(read)
     async with writing(target) as written:
-        await _named(source, target)
-        begun = await _begun(read, written)
+        begun = await _begun(source, read, target, written)
         if await _ends(read) != ends:
             raise NotTheSame("somebody writes the log that is copied: stop the controller, and copy again")
         return begun
 
 
-async def _named(source: Path | Kafka, target: Path | Kafka) -> None:
+async def _named(source: Path | Kafka, target: Path | Kafka) -> bool:
     """The copy is called as the first is, so that its public events are the same; it is another ledger all the same.
+
+    False if the first has no name yet.
 
     Raises ConfigError: the target is called otherwise, for good.
     """
     if (known := await known_identity_of(source)) is None:
-        return
+        return False
     there = await known_identity_of(target)
     if there is not None and there.name != known.name:
         raise ConfigError(
@@ -101,6 +110,7 @@ async def _named(source: Path | Kafka, target: Path | Kafka) -> None:
             "of the original, and a name stays; copy to one that has none"
         )
     await identity_of(target, known.name)
+    return True
 
 
 async def _ends(ledger: Partitions) -> list[Position]:

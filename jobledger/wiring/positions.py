@@ -25,8 +25,11 @@ async def positions_beside(partitions: Partitions, where: Path | Kafka) -> Async
 
 
 @asynccontextmanager
-async def positions_of(where: Path | Kafka) -> AsyncIterator[Positions]:
-    """The positions in the ledger, which other processes may have open, too. Raises LogUnavailable, StoreUnusable."""
+async def positions_of(where: Path | Kafka, *, read_only: bool = False) -> AsyncIterator[Positions]:
+    """The positions in the ledger, which other processes may have open, too.
+
+    With `read_only` nothing is written there, also no table for them. Raises LogUnavailable, StoreUnusable.
+    """
     if isinstance(where, Kafka):
         from statemachine.log.kafka.positions import KafkaPositionRecords
 
@@ -39,7 +42,7 @@ async def positions_of(where: Path | Kafka) -> AsyncIterator[Positions]:
     from statemachine.log.sqlite_positions import SqlitePositionRecords
     from statemachine.log.store import SqliteStore
 
-    store = await SqliteStore.open(where, beside=True)
+    store = await SqliteStore.open(where, read_only=read_only, beside=not read_only)
     try:
         yield Positions(await SqlitePositionRecords.open(store))
     finally:

@@ -23,6 +23,9 @@ NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 LEDGER: Final = "ledger"
 """The record beside those of sinks, in a topic, that says what the ledger is called; no sink has the name."""
 
+PUBLISHER: Final = "/publisher"
+"""End of the record's name, in a topic, that says who publishes for a sink; only sinks that write there have one."""
+
 _FAILED: Final = "/failed/"
 _OFF: Final = "/off"
 _RESET: Final = "/reset"
@@ -86,6 +89,11 @@ class Positions:
         """How far the sink has each partition of which it has anything."""
         records = await self._records.named(sink)
         return {number: decoded(sink, value) for (number, name), value in records.items() if name == sink}
+
+    async def is_in_topic(self, sink: str) -> bool:
+        """The sink writes its position itself, in one transaction with events in a topic."""
+        records = await self._records.named(sink)
+        return any(name == sink + PUBLISHER for _, name in records)
 
     async def sinks(self) -> Sequence[str]:
         """The names of all sinks of which anything is known, in order."""

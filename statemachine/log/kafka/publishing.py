@@ -18,11 +18,11 @@ from statemachine.log.kafka.positions import Records, fold_records
 from statemachine.log.kafka.reading import Partition
 from statemachine.log.kafka.records import Row
 from statemachine.log.kafka.writing import Writer
+from statemachine.log.positions import PUBLISHER
 
 _ABORTED_AFTER: Final = 20_000
 """Milliseconds after which brokers abort what a publisher that is gone has left open; a transaction takes less."""
 
-_PUBLISHER: Final = "/publisher"
 _END: Final = "end"
 _MARK: Final = "mark"
 """Of a sink's position, beside what `statemachine.log.positions` reads; one that users set has neither."""
@@ -87,7 +87,7 @@ class PartitionPublisher:
             publisher = opened[0]
             await publisher._check_end()
             if not again:
-                claim = Row(f"{sink}{_PUBLISHER}".encode(), name.encode())
+                claim = Row(f"{sink}{PUBLISHER}".encode(), name.encode())
                 await publisher._writer.write(target.positions, [claim])
         except BaseException:
             await opened[0].close()
@@ -209,7 +209,7 @@ async def _committed(positions: Partition) -> Records:
 
 
 def _refuse_other(target: Target, number: int, records: Records, sink: str, name: str) -> None:
-    if records.get(f"{sink}{_PUBLISHER}") != name.encode():
+    if records.get(f"{sink}{PUBLISHER}") != name.encode():
         raise OwnerLost(
             f"another publisher has partition {number} of topic {target.topic} for sink {sink} now"
         )
