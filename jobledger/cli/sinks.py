@@ -90,7 +90,7 @@ def enable(
     verbose: common.Verbose = 0,
 ) -> None:
     """Switch a sink on: it goes on where it was."""
-    _run(common.settings(store=store, verbose=verbose), log, _switched(name, ""))
+    _run(common.settings(store=store, verbose=verbose), log, _switched(name, ""), writes=True)
     common.say(f"the sink {name} is on")
 
 
@@ -103,7 +103,12 @@ def disable(
     verbose: common.Verbose = 0,
 ) -> None:
     """Switch a sink off, across restarts: it gets nothing, and keeps its place."""
-    _run(common.settings(store=store, verbose=verbose), log, _switched(name, f"by {common.actor()}"))
+    _run(
+        common.settings(store=store, verbose=verbose),
+        log,
+        _switched(name, f"by {common.actor()}"),
+        writes=True,
+    )
     common.say(f"the sink {name} is off")
 
 
@@ -128,7 +133,7 @@ def reset(
     async def work(operation: "Operation") -> None:
         await operation.reset(await operation.known(name), to)
 
-    _run(common.settings(store=store, verbose=verbose), log, work)
+    _run(common.settings(store=store, verbose=verbose), log, work, writes=True)
     common.say(f"the sink {name} goes on at {to}")
 
 
@@ -214,7 +219,7 @@ def retry(
                 common.say(f"delivered {failure.event}")
         return code
 
-    raise typer.Exit(_run(common.settings(store=store, verbose=verbose), log, work))
+    raise typer.Exit(_run(common.settings(store=store, verbose=verbose), log, work, writes=True))
 
 
 @failed.command()
@@ -234,7 +239,7 @@ def drop(
             await operation.positions.settle_failure(sink, failure.event)
             common.say(f"dropped {failure.event}")
 
-    _run(common.settings(store=store, verbose=verbose), log, work)
+    _run(common.settings(store=store, verbose=verbose), log, work, writes=True)
 
 
 async def _chosen(
@@ -252,13 +257,19 @@ async def _chosen(
     return [failure for failure in failures.values() if every or failure.event in (ids or ())]
 
 
-def _run(settings: "Settings", url: str | None, work: "Callable[[Operation], Awaitable[T]]") -> T:
+def _run(
+    settings: "Settings",
+    url: str | None,
+    work: "Callable[[Operation], Awaitable[T]]",
+    *,
+    writes: bool = False,
+) -> T:
     import asyncio
 
     from jobledger.publishing.operating import Operation
 
     async def run() -> T:
-        async with Operation.of(settings, url) as operation:
+        async with Operation.of(settings, url, writes=writes) as operation:
             return await work(operation)
 
     return asyncio.run(run())

@@ -6,22 +6,19 @@ from typing import NamedTuple, Self
 
 from jobledger.program.errors import CursorRefused, nearest
 from jobledger.publishing.cursors import LogPlace, cursor_in, in_log, short_id, unusable
-from jobledger.publishing.source import Source
+from jobledger.publishing.looking import entry_of, newest_of
 from jobledger.settings.model import Settings
 from jobledger.settings.sinks import ConfiguredSink, FilesSink, LineageSink, WebHookSink, sinks_in
 from jobledger.wiring.cluster import log_of
-from jobledger.wiring.configured_sinks import chosen_by, poster
-from jobledger.wiring.identity import identity_of
+from jobledger.wiring.configured_sinks import chosen_by, ignored, poster
+from jobledger.wiring.fed_sink import PublicationOnce
 from jobledger.wiring.ledger import reading
 from jobledger.wiring.positions import positions_of
-from jobledger.wiring.publication import publication_of
 from projectors.contract.page import PublicEvent
-from projectors.contract.publication import Publication
-from projectors.contract.stream import Publisher
 from projectors.sinks.feeding import Chosen, all_of
 from projectors.sinks.resuming import beginning
 from statemachine.errors import ConfigError
-from statemachine.ids import JobUid, Position
+from statemachine.ids import Position
 from statemachine.log.partitions import Partitions
 from statemachine.log.positions import Positions, SinkFailure
 
@@ -44,25 +41,25 @@ class Operation:
         configured: Sequence[ConfiguredSink],
         partitions: Partitions,
         positions: Positions,
-        publication: Publication,
-        ledger: str,
+        naming: PublicationOnce,
     ) -> None:
         self._configured = {sink.name: sink for sink in configured}
-        self._partitions, self._publication, self._ledger = partitions, publication, ledger
+        self._partitions, self._naming = partitions, naming
         self.positions = positions
 
     @classmethod
     @asynccontextmanager
-    async def of(cls, settings: Settings, url: str | None) -> AsyncIterator[Self]:
-        """Of the ledger at `url`, by default the store. Raises ConfigError, LogUnavailable, StoreUnusable."""
+    async def of(cls, settings: Settings, url: str | None, *, writes: bool) -> AsyncIterator[Self]:
+        """Of the ledger at `url`, by default the store. Without `writes` nothing is written there.
+
+        Raises ConfigError, LogUnavailable, StoreUnusable.
+        """
         configured = sinks_in(settings.events.sinks)
         where = log_of(url, settings) if url else settings.store
         async with AsyncExitStack() as stack:
             partitions = await stack.enter_async_context(reading(where))
-            publication = await publication_of(settings, where)
-            ledger = short_id((await identity_of(where, settings.ledger.name)).id)
-            positions = await stack.enter_async_context(positions_of(where))
-            yield cls(configured, partitions, positions, publication, ledger)
+            positions = await stack.enter_async_context(positions_of(where, read_only=not writes))
+            yield cls(configured, partitions, positions, PublicationOnce(settings, where))
 
     async def reports(self) -> Sequence[SinkReport]:
         """All sinks, those of the file first."""
@@ -111,8 +108,9 @@ class Operation:
             raise ConfigError(
                 f"the sink {name} goes on behind the last line of its files: give it another directory instead"
             )
+        publication = await self._naming.known()
         for number, position in enumerate(await self._places(to)):
-            await self.positions.ask_reset(name, number, beginning(self._publication, position))
+            await self.positions.ask_reset(name, number, beginning(publication, position))
 
     async def _places(self, to: str) -> Sequence[Position]:
         ends = await self._ends()
@@ -121,7 +119,7 @@ class Operation:
         if (cursor := cursor_in(to)) is None:
             raise unusable(to)
         try:
-            places = in_log(cursor, self._ledger, [LogPlace(end) for end in ends])
+            places = in_log(cursor, short_id(await self._naming.ledger()), [LogPlace(end) for end in ends])
         except CursorRefused as error:
             raise ConfigError(str(error)) from error
         return [place.whole for place in places]
@@ -131,11 +129,7 @@ class Operation:
     async def test(self, name: str) -> str:
         """Sends the newest event of the sink once more. Empty if it was taken, else why not. Raises ConfigError."""
         sink = self._posting(name)
-        newest: PublicEvent | None = None
-        chosen = chosen_by(sink)
-        async for published in Source(self._partitions, self._publication).published():
-            events = chosen(published) if published is not None else ()
-            newest = events[-1] if events else newest
+        newest = await newest_of(self._partitions, await self._naming.known(), chosen_by(sink))
         if newest is None:
             raise ConfigError(f"the log has no event yet that the sink {name} gets")
         return await self._attempt(sink, newest)
@@ -158,23 +152,13 @@ class Operation:
 
     async def _events(self, id_: str, chosen: Chosen) -> Sequence[PublicEvent]:
         """What a sink gets under this id, in order: of an end of a run that never ran its START, too."""
-        job = JobUid(id_.partition("/")[0])
-        publisher = Publisher(self._publication)
-        async for records in self._partitions.log_of(job).scan(job=job):
-            for record in records:
-                published = publisher.take(record)
-                events = chosen(published) if published is not None else ()
-                if own := [event for event in events if event.attributes["id"] == id_]:
-                    return own
-        return ()
+        published = await entry_of(id_, self._partitions, await self._naming.known())
+        events = chosen(published) if published is not None else ()
+        return [event for event in events if event.attributes["id"] == id_]
 
     async def _attempt(self, sink: WebHookSink | LineageSink, event: PublicEvent) -> str:
-        hook = poster(sink, _ignored)
+        hook = poster(sink, ignored)
         try:
             return await hook.attempt(event)
         finally:
             await hook.close()
-
-
-async def _ignored(_: SinkFailure) -> None:
-    """A single attempt has no failures: what it comes to is its result."""

@@ -21,6 +21,7 @@ from projectors.sinks.lineage import lineage_sink, runs_of
 from projectors.sinks.port import Sink
 from projectors.sinks.webhook import Failed, Receiver, WebHook
 from statemachine.errors import ConfigError
+from statemachine.log.positions import SinkFailure
 
 if TYPE_CHECKING:
     from statemachine.log.kafka.publishing import Target
@@ -32,6 +33,10 @@ def chosen_by(configured: ConfiguredSink) -> Chosen:
     if isinstance(configured, LineageSink):
         return runs_of(Filter((), configured.namespaces, selector).of)
     return Filter(configured.types, configured.namespaces, selector).of
+
+
+async def ignored(_: SinkFailure) -> None:
+    """For a sink that delivers nothing, or a single attempt: what that comes to is its result."""
 
 
 def poster(

@@ -18,6 +18,7 @@ from jobledger.settings.sinks import (
     WebHookSink,
 )
 from jobledger.wiring.configured_sinks import chosen_by, poster, topic_sink
+from jobledger.wiring.identity import identity_of
 from jobledger.wiring.ledger import Kafka
 from jobledger.wiring.publication import publication_of
 from projectors.contract.publication import Publication
@@ -134,6 +135,10 @@ class PublicationOnce:
             if self._known is None:
                 self._known = await publication_of(self._settings, self._where)
             return self._known
+
+    async def ledger(self) -> str:
+        """The id of the ledger. Raises as `known` does."""
+        return (await identity_of(self._where, self._settings.ledger.name)).id
 
 
 class SinkLoop:

@@ -25,14 +25,13 @@ from jobledger.settings.sinks import (
     own_topic,
     sinks_in,
 )
-from jobledger.wiring.configured_sinks import poster, target_of
+from jobledger.wiring.configured_sinks import ignored, poster, target_of
 from jobledger.wiring.fed_sink import FedSink, PublicationOnce, SinkLoop
 from jobledger.wiring.ledger import Kafka, Ledger
 from jobledger.wiring.positions import positions_beside
 from statemachine.errors import ConfigError, JobledgerError
 from statemachine.ids import Position
 from statemachine.log.partitions import Partitions
-from statemachine.log.positions import SinkFailure
 
 log = logging.getLogger(__name__)
 
@@ -166,14 +165,10 @@ async def checked(settings: Settings, log_at: Path | Kafka) -> Sequence[Configur
     configured = _configured(settings, log_at)
     for sink in configured:
         if isinstance(sink, WebHookSink | LineageSink) and not _has_topic(sink):
-            await poster(sink, _ignored).close()
+            await poster(sink, ignored).close()
         elif isinstance(sink, TopicSink):
             target_of(settings, log_at, sink)
     return configured
-
-
-async def _ignored(_: SinkFailure) -> None:
-    """Nothing is sent."""
 
 
 @asynccontextmanager

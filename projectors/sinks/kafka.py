@@ -16,18 +16,16 @@ process has the partition.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final, Self
+from typing import Self
 from uuid import uuid4
 
 from projectors.contract.binding import Mode, record
 from projectors.sinks.port import Batch
+from projectors.sinks.schedule import broker_wait
 from statemachine.errors import ConfigError, LogError, LogUnavailable, OwnerLost, StoreUnusable
 from statemachine.log.kafka.publishing import PartitionPublisher, Target, partitions_of
 from statemachine.log.kafka.records import Row
 from statemachine.log.positions import SinkPosition, decoded, encoded
-
-_PAUSES: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Seconds between attempts while brokers are away; the last of them from then on."""
 
 _logger = logging.getLogger(__name__)
 
@@ -103,7 +101,7 @@ class KafkaSink:
 
     async def _opened(self, partition: int, *, again: bool) -> PartitionPublisher:
         """The partition, taken over; with `again` only if it still is this publisher's."""
-        attempt = 0
+        failures = 0
         while True:
             try:
                 publisher = await PartitionPublisher.open(
@@ -114,10 +112,10 @@ class KafkaSink:
             except (LogUnavailable, OwnerLost) as error:
                 if isinstance(error, OwnerLost) and again:
                     raise
-                if not attempt:
+                if not failures:
                     self._note("Public events wait for Kafka", partition, error)
-                await self.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
-                attempt += 1
+                failures += 1
+                await self.sleep(broker_wait(failures))
             else:
                 self._publishers[partition] = publisher
                 return publisher

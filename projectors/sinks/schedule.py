@@ -11,6 +11,9 @@ from typing import Final
 REFUSED_WAITS: Final = (5.0, 60.0)
 """Seconds before the second and the third attempt at an event that the receiver refuses; a fourth is not made."""
 
+BROKER_WAITS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
+"""Seconds between attempts while brokers are away; the last of them from then on."""
+
 _AWAY_WAITS: Final = (5.0, 15.0, 60.0, 300.0, 600.0)
 _JITTER: Final = 0.2
 _LONGEST: Final = 3600.0
@@ -29,6 +32,11 @@ class Answer(Enum):
     """The receiver takes nothing at present."""
     GONE = auto()
     """The receiver wants no more, ever."""
+
+
+def broker_wait(failures: int) -> float:
+    """Seconds until the next attempt after so many in a row (1 or more) at which no broker answered."""
+    return BROKER_WAITS[min(failures, len(BROKER_WAITS)) - 1]
 
 
 def answer(status: int) -> Answer:

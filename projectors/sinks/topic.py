@@ -6,19 +6,17 @@ is the position. So the whole log can be written to an empty topic, and a crash 
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final, Self
+from typing import Self
 
 from projectors.contract.binding import Mode, line_of, record
 from projectors.contract.envelope import id_of
 from projectors.sinks.kafka import check_partitions
 from projectors.sinks.port import Batch
+from projectors.sinks.schedule import broker_wait
 from statemachine.errors import ConfigError, LogUnavailable, OwnerLost
 from statemachine.log.kafka.publishing import Target, last_record, opened_writer
 from statemachine.log.kafka.records import Row
 from statemachine.log.kafka.writing import Writer
-
-_PAUSE: Final = 1.0
-"""Seconds between attempts while brokers are away."""
 
 
 class TopicSink:
@@ -55,7 +53,7 @@ class TopicSink:
         if not batch.events:
             return
         rows = [Row(*record(event, self._mode)) for event in batch.events]
-        newest = str(batch.events[-1].attributes["id"])
+        newest, failures = str(batch.events[-1].attributes["id"]), 0
         while True:
             try:
                 if number not in self._writers:
@@ -68,7 +66,8 @@ class TopicSink:
                 break
             except (OwnerLost, LogUnavailable):
                 await self._drop(number)
-                await self.sleep(_PAUSE)
+                failures += 1
+                await self.sleep(broker_wait(failures))
         self._lasts[number] = newest
 
     async def close(self) -> None:

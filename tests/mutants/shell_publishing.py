@@ -6,11 +6,17 @@ from tests.mutants.model import Mutant
 
 _AT: Final = "tests/unit/publishing/"
 _ON_CURSORS: Final = (f"{_AT}test_cursors.py", f"{_AT}test_topical.py")
+_ON_LOOKING: Final = (f"{_AT}test_looking.py",)
+_ON_CARRYING: Final = ("tests/unit/wiring/test_carrying.py",)
 _ON_TOPIC: Final = (f"{_AT}test_topical.py",)
 
 
 def _of(module: str, name: str, old: str, new: str, tests: tuple[str, ...]) -> Mutant:
     return Mutant(f"publishing-{name}", f"jobledger.publishing.{module}", old, new, tests)
+
+
+def _carrying(name: str, old: str, new: str) -> Mutant:
+    return Mutant(f"publishing-{name}", "jobledger.wiring.carrying", old, new, _ON_CARRYING)
 
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
@@ -89,4 +95,17 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "each.place.offset for each in placed if",
         _ON_TOPIC,
     ),
+    _of("looking", "one-look-is-enough", "if newest is not None or not start:", "if True:", _ON_LOOKING),
+    _of("looking", "whole-log-at-once", "max(0, end - span)", "0", _ON_LOOKING),
+    _of("looking", "first-partition-wins", "or last.entry.seen_at > newest.entry.seen_at", "", _ON_LOOKING),
+    _of(
+        "looking", "reads-on-behind-it", "if record.seq >= int(seq):", "if record.seq == 10**9:", _ON_LOOKING
+    ),
+    _carrying("position-stays-a-number", "_replace(position=place, held=held)", "_replace(held=held)"),
+    _carrying("copy-begins-anew", "    if not lacking:\n        return end\n", "    return 0\n"),
+    _carrying("lag-is-forgotten", "lacking |= await", "await"),
+    _carrying("reset-is-forgotten", "            known[number] = asked\n", "            pass\n"),
+    _carrying("off-is-forgotten", "        if each.disabled:\n", "        if False:\n"),
+    _carrying("failures-stay", "for failure in each.failures:", "for failure in ():"),
+    _carrying("lacking-is-left-out", "return record.position - 1", "return record.position"),
 )

@@ -1,7 +1,9 @@
 """`jobledger events sinks` and `events failed`: what operators are shown, and what they may ask for."""
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,22 @@ def test_a_ledger_without_sinks_says_so(ask: Ask) -> None:
         ask("events", "failed", "list").out
         == "no failures: every event was delivered, or waits for its turn\n"
     )
+
+
+def test_a_list_leaves_the_store_as_it_is(ask: Ask, tmp_path: Path) -> None:
+    store = next(tmp_path.rglob("*.db"))
+    before = _tables(store)
+    assert ask("events", "sinks", "list").code == 0
+    assert ask("events", "failed", "list").code == 0
+    assert _tables(store) == before
+    assert "positions" not in before
+
+
+def _tables(store: Path) -> dict[str, int]:
+    """Rows of each table."""
+    with closing(sqlite3.connect(store)) as db:
+        names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in names}  # noqa: S608
 
 
 def test_a_sink_that_is_off_gets_nothing_until_it_is_on(
