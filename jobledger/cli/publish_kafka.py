@@ -34,16 +34,16 @@ async def to_kafka(
     where = log_of(url, settings) if url else settings.store
     target = topic_of("--to", place, where, settings)
     live = Target.of(where.address) if isinstance(where, Kafka) else None
-    is_own = target == live
+    is_own, mode = target == live, settings.events.kafka.mode
     if not is_own and live is not None and target.topic in {live.topic, live.positions}:
         raise ConfigError(f"{target} belongs to a ledger; the topic of the log that is read is --to kafka:")
     if is_own:
         await _reset(where)
     async with source_of(settings, url) as source:
         sink: KafkaSink | TopicSink = (
-            await KafkaSink.open(OWN_TOPIC, target, source.partitions)
+            await KafkaSink.open(OWN_TOPIC, target, source.partitions, mode)
             if is_own
-            else await TopicSink.open(target, source.partitions)
+            else await TopicSink.open(target, source.partitions, mode)
         )
         try:
             feeders = await source.feeders(sink)
@@ -52,7 +52,7 @@ async def to_kafka(
             await sink.close()
     delivered = sum(feeder.settled.total() for feeder in feeders)
     common.say(f"{common.plural(delivered, 'event')} more in {target}")
-    if live is not None and not is_own:
+    if live is not None and place != "kafka:":
         await _say_where_to_go_on(live, feeders)
     return code
 

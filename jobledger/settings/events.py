@@ -16,6 +16,24 @@ class LedgerSettings(BaseModel):
     it have it, too. Default: twelve digits that are made up once."""
 
 
+class EventsKafkaSettings(BaseModel):
+    """The topic of public events that sinks of type `kafka` without a `url` write to, and `--to kafka:`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    address: Annotated[str, Field(pattern=r"^([^\s,/:]+:[0-9]+(,[^\s,/:]+:[0-9]+)*)?$")] = ""
+    """Brokers that hold the topic: `broker-1:9092,broker-2:9092`. Default: those of the log. With it a log in a store
+    is published, too. Who connects to them is said by the settings `kafka`."""
+
+    topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,249}$")] = ""
+    """Name of the topic. Default: `cloudevents` behind the prefix of the log's topics, `jobledger.cloudevents`. Any
+    other topic, or one at other brokers, has to exist, with as many partitions as the log, and to keep records."""
+
+    mode: Literal["binary", "structured"] = "binary"
+    """`binary`: data as value, attributes as headers; `structured`: whole CloudEvents as values. A sink may have its
+    own `mode`."""
+
+
 class EventsSettings(BaseModel):
     """What of a job leaves in public events."""
 
@@ -23,7 +41,11 @@ class EventsSettings(BaseModel):
 
     sinks: Path | None = None
     """Path of a YAML file with the receivers of public events that the projectors feed (docs/events.md, "Sinks").
-    Default: none; with a log in Kafka, the ledger's own topic. A file that is wrong ends the program at its start."""
+    Default: none; with a log in Kafka, or with `events.kafka.address`, the topic of `events.kafka`. A file that is
+    wrong ends the program at its start."""
+
+    kafka: EventsKafkaSettings = EventsKafkaSettings()
+    """The topic of public events in Kafka."""
 
     labels: str = "*"
     """Patterns of the keys of labels that are published, with commas between them: `team,app.kubernetes.io/*`.

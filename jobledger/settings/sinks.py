@@ -80,6 +80,8 @@ class WebHookSink(_Sink):
     insecure: bool = False
     concurrency: Annotated[int, Field(ge=1, le=64)] = 8
     give_up_after: Span | None = Field(None, alias="giveUpAfter")
+    handshake: bool = False
+    origin: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$")] = "jobledger"
 
 
 class FilesSink(_Sink):
@@ -96,10 +98,13 @@ class StdoutSink(_Sink):
 
 
 class TopicSink(_Sink):
-    """The ledger's own topic in Kafka, or another one by its `url`, kafka://HOST:PORT/TOPIC."""
+    """The topic of the setting `events.kafka`, by default the ledger's own, or another by `url`, kafka://HOST:PORT/TOPIC.
+
+    Its mode is by default that of the setting.
+    """
 
     type: Literal["kafka"]
-    mode: Literal["binary", "structured"] = "binary"
+    mode: Literal["binary", "structured"] | None = None
     url: str = ""
 
 

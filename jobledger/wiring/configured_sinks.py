@@ -1,6 +1,7 @@
 """Sinks of public events, made of what a user configures."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from statemachine.errors import ConfigError
 from statemachine.log.positions import SinkFailure
 
 if TYPE_CHECKING:
+    from projectors.contract.binding import Mode
     from statemachine.log.kafka.publishing import Target
 
 
@@ -45,7 +47,9 @@ def poster(
     """The sink that posts what it gets. Raises ConfigError."""
     if isinstance(configured, WebHookSink):
         keys = tuple(key.secret_file for key in configured.keys)
-        return WebHook(_receiver(configured, configured, keys), failed, attempted=attempted)
+        origin = configured.origin if configured.handshake else ""
+        receiver = replace(_receiver(configured, configured, keys), origin=origin)
+        return WebHook(receiver, failed, attempted=attempted)
     there = configured.transport
     if isinstance(there, LineageOverKafka):
         raise ConfigError(f"the sink {configured.name} writes to a topic: nothing is posted")
@@ -66,14 +70,14 @@ def _receiver(
     )
 
 
-async def topic_sink(configured: TopicSink, topic: "Target", partitions: int) -> Sink:
-    """The sink of a topic. Raises ConfigError, LogUnavailable, StoreUnusable."""
+async def topic_sink(name: str, topic: "Target", partitions: int, mode: "Mode", log_at: Path | Kafka) -> Sink:
+    """The sink of a topic; of the ledger's own it keeps positions beside it. Raises as `KafkaSink.open`."""
     from projectors.sinks.kafka import KafkaSink
     from projectors.sinks.topic import TopicSink as OtherTopic
 
-    if configured.url:
-        return await OtherTopic.open(topic, partitions, configured.mode)
-    return await KafkaSink.open(configured.name, topic, partitions, configured.mode)
+    if isinstance(log_at, Kafka) and topic == type(topic).of(log_at.address):
+        return await KafkaSink.open(name, topic, partitions, mode)
+    return await OtherTopic.open(topic, partitions, mode)
 
 
 def target_of(settings: Settings, log_at: Path | Kafka, configured: TopicSink) -> "Target":

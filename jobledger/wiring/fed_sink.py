@@ -21,6 +21,7 @@ from jobledger.wiring.configured_sinks import chosen_by, poster, topic_sink
 from jobledger.wiring.identity import identity_of
 from jobledger.wiring.ledger import Kafka
 from jobledger.wiring.publication import publication_of
+from projectors.contract.binding import Mode
 from projectors.contract.publication import Publication
 from projectors.sinks.feeding import Feeder
 from projectors.sinks.port import Sink
@@ -52,6 +53,8 @@ class FedSink:
         positions: Positions,
         target_of: "Callable[[TopicSink], Target]",
         log_at: Path | Kafka,
+        *,
+        mode: Mode = "binary",
     ) -> None:
         self.name = configured.name
         self.chosen = chosen_by(configured)
@@ -60,7 +63,7 @@ class FedSink:
         self.disabled: str | None = None
         self.resets: frozenset[int] = frozenset()
         self._configured, self._partitions, self.positions = configured, partitions, positions
-        self._target_of, self._log_at = target_of, log_at
+        self._target_of, self._log_at, self._mode = target_of, log_at, mode
         self._opening = asyncio.Lock()
         self._sink: Sink | None = None
 
@@ -92,7 +95,8 @@ class FedSink:
                 return Stdout(self.name)
             case TopicSink():
                 target = self._target_of(self._configured)
-                return await topic_sink(self._configured, target, len(self._partitions.logs))
+                mode = self._configured.mode or self._mode
+                return await topic_sink(self.name, target, len(self._partitions.logs), mode, self._log_at)
 
     def _attempted(self, outcome: str) -> None:
         self.attempts[outcome] += 1

@@ -136,7 +136,7 @@ def _has_topic(configured: ConfiguredSink) -> bool:
 
 
 def full_topic(settings: Settings, log_at: Path | Kafka) -> TopicSink | None:
-    """The sink that gives every event of a ledger in Kafka to the ledger's own topic; None where none does.
+    """The sink that gives every event of a ledger in Kafka to the topic of `events.kafka`; None where none does.
 
     Raises ConfigError.
     """
@@ -151,14 +151,14 @@ def full_topic(settings: Settings, log_at: Path | Kafka) -> TopicSink | None:
 
 
 def _configured(settings: Settings, log_at: Path | Kafka) -> Sequence[ConfiguredSink]:
-    """The sinks of the settings; a ledger in Kafka has one by default."""
-    if settings.events.sinks is None and isinstance(log_at, Kafka):
+    """The sinks of the settings; by default one, where the log is in Kafka, or its events are to go there."""
+    if settings.events.sinks is None and (isinstance(log_at, Kafka) or settings.events.kafka.address):
         return (own_topic(),)
     return sinks_in(settings.events.sinks)
 
 
 async def checked(settings: Settings, log_at: Path | Kafka) -> Sequence[ConfiguredSink]:
-    """The sinks of the settings, whose addresses and keys can be used; a ledger in Kafka has one by default.
+    """The sinks of the settings, whose addresses and keys can be used.
 
     Raises ConfigError.
     """
@@ -194,7 +194,8 @@ async def sinks_of(settings: Settings, log_at: Path | Kafka, ledger: Ledger) -> 
     async with AsyncExitStack() as stack:
         positions = await stack.enter_async_context(positions_beside(ledger.partitions, log_at))
         targets = partial(target_of, settings, log_at)
-        fed = [FedSink(sink, ledger.partitions, positions, targets, log_at) for sink in configured]
+        mode = settings.events.kafka.mode
+        fed = [FedSink(sink, ledger.partitions, positions, targets, log_at, mode=mode) for sink in configured]
         for fed_sink in fed:
             stack.push_async_callback(fed_sink.close)
         yield Sinks(fed, ledger.partitions, publication)

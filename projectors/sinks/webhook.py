@@ -10,7 +10,7 @@ Source: CloudEvents HTTP web hook, Standard Webhooks 1.0, ADR 0037.
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -51,6 +51,8 @@ class Receiver:
     concurrency: int = 8
     """Jobs with a request under way at a time."""
     give_up_after: timedelta | None = None
+    origin: str = ""
+    """As whom the receiver is asked for leave before the first delivery; empty: it is not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class WebHook:
         self._receiver, self._failed, self._compose = receiver, failed, compose or _signed(receiver)
         self._attempted = attempted
         self._moments = moments or Moments()
-        self._is_gone = False
+        self._is_gone, self._is_allowed = False, not receiver.origin
         self._client = httpx.AsyncClient(
             timeout=_TIMEOUT, follow_redirects=False, trust_env=not is_local, transport=transport
         )
@@ -126,6 +128,7 @@ class WebHook:
 
         Events of a job go one behind the other; those of `concurrency` jobs at a time. Raises SinkDisabled.
         """
+        await self._await_leave()
         self._is_gone = False  # somebody may have switched the sink on again
         jobs: dict[str, list[PublicEvent]] = {}
         for event in batch.events:
@@ -146,8 +149,44 @@ class WebHook:
 
     async def attempt(self, event: PublicEvent) -> str:
         """Posts the event once. Empty if the receiver took it, else why not, in words without the address."""
+        if not self._is_allowed and (refused := await self._ask_leave()).answer is not Answer.DELIVERED:
+            return refused.words
         result = await self._attempt(event, self._moments.now())
         return "" if result.answer is Answer.DELIVERED else result.words
+
+    # ---- leave to deliver ----------------------------------------------------------------------------------
+
+    async def _await_leave(self) -> None:
+        """The receiver allows deliveries, however late it says so. Raises SinkDisabled."""
+        failures = 0
+        while not self._is_allowed:
+            result = await self._ask_leave()
+            if result.answer is Answer.GONE:
+                raise SinkDisabled(_GONE)
+            if result.answer is Answer.DELIVERED:
+                return
+            failures += 1
+            wait = away_wait(failures, self._moments.chance()) if result.wait is None else result.wait
+            fields = {"action": "deliver", "sink": self.name, "error": result.words, "seconds": round(wait)}
+            log.log(
+                logging.WARNING if failures == 1 else logging.INFO,
+                "a receiver gives no leave to deliver yet",
+                extra=fields,
+            )
+            await self._moments.sleep(wait)
+
+    async def _ask_leave(self) -> _Result:
+        """Asks once. Source: CloudEvents, HTTP 1.1 Web Hooks, 4, Abuse Protection."""
+        origin = self._receiver.origin
+        result, allowed = await self._request(
+            "OPTIONS", b"", {"webhook-request-origin": origin}, self._moments.now()
+        )
+        self._is_allowed = result.answer is Answer.DELIVERED and allowed in {"*", origin}
+        if result.answer is Answer.DELIVERED and not self._is_allowed:
+            return _Result(Answer.AWAY, f"the receiver does not allow events of {origin}")
+        return result
+
+    # ---- attempts ------------------------------------------------------------------------------------------
 
     async def _event(self, event: PublicEvent) -> SinkFailure | None:
         """The event is settled: None, or why not."""
@@ -197,19 +236,26 @@ class WebHook:
 
     async def _attempt(self, event: PublicEvent, at: datetime) -> _Result:
         headers, body = self._compose(event, at)
+        return (await self._request("POST", body, headers, at))[0]
+
+    async def _request(
+        self, method: str, body: bytes, headers: Mapping[str, str], at: datetime
+    ) -> tuple[_Result, str]:
+        """What an HTTP request came to, and whose events its answer allows."""
         try:
             async with (
                 asyncio.timeout(_TIMEOUT),
-                self._client.stream("POST", self._receiver.url, content=body, headers=headers) as response,
+                self._client.stream(method, self._receiver.url, content=body, headers=headers) as response,
             ):
                 await _drain(response)
                 status = response.status_code
                 asked = asked_wait(status, response.headers.get("retry-after", ""), at)
-                return _Result(answer(status), f"the receiver answered {status}", asked)
+                allowed = response.headers.get("webhook-allowed-origin", "").strip()
+                return _Result(answer(status), f"the receiver answered {status}", asked), allowed
         except TimeoutError:
-            return _Result(Answer.AWAY, f"no answer within {_TIMEOUT:g} s")
+            return _Result(Answer.AWAY, f"no answer within {_TIMEOUT:g} s"), ""
         except (httpx.TransportError, OSError) as error:
-            return _Result(Answer.AWAY, f"the receiver cannot be reached: {type(error).__name__}")
+            return _Result(Answer.AWAY, f"the receiver cannot be reached: {type(error).__name__}"), ""
 
 
 def _signed(receiver: Receiver) -> Compose:

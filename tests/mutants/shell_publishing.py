@@ -8,6 +8,8 @@ _AT: Final = "tests/unit/publishing/"
 _ON_CURSORS: Final = (f"{_AT}test_cursors.py", f"{_AT}test_topical.py")
 _ON_LOOKING: Final = (f"{_AT}test_looking.py",)
 _ON_CARRYING: Final = ("tests/unit/wiring/test_carrying.py",)
+_ON_HOOKS: Final = ("tests/unit/sinks/test_webhook.py",)
+_ON_SETTING: Final = ("tests/unit/wiring/test_topics.py",)
 _ON_TOPIC: Final = (f"{_AT}test_topical.py",)
 
 
@@ -17,6 +19,14 @@ def _of(module: str, name: str, old: str, new: str, tests: tuple[str, ...]) -> M
 
 def _carrying(name: str, old: str, new: str) -> Mutant:
     return Mutant(f"publishing-{name}", "jobledger.wiring.carrying", old, new, _ON_CARRYING)
+
+
+def _hook(name: str, old: str, new: str) -> Mutant:
+    return Mutant(f"publishing-{name}", "projectors.sinks.webhook", old, new, _ON_HOOKS)
+
+
+def _topic(name: str, module: str, old: str, new: str) -> Mutant:
+    return Mutant(f"publishing-{name}", f"jobledger.wiring.{module}", old, new, _ON_SETTING)
 
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
@@ -108,4 +118,17 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     _carrying("off-is-forgotten", "        if each.disabled:\n", "        if False:\n"),
     _carrying("failures-stay", "for failure in each.failures:", "for failure in ():"),
     _carrying("lacking-is-left-out", "return record.position - 1", "return record.position"),
+    _hook("nobody-is-asked", "not receiver.origin\n", "True\n"),
+    _hook("any-answer-is-leave", ' and allowed in {"*", origin}', ""),
+    _hook("all-is-no-leave", '{"*", origin}', "{origin}"),
+    _hook(
+        "gone-is-asked-again",
+        "if result.answer is Answer.GONE:\n                raise",
+        "if False:\n                raise",
+    ),
+    _hook("single-attempt-without-leave", "if not self._is_allowed and (refused", "if False and (refused"),
+    _topic("own-topic-is-elsewhere", "topics", 'return "" if is_own else', "return"),
+    _topic("other-brokers-are-own", "topics", 'servers == ",".join(where.address.servers) and ', ""),
+    _topic("store-without-default", "sinks", " or settings.events.kafka.address)", ")"),
+    _topic("filtered-topic-is-full", "sinks", "sink.url or sink.types or", "sink.url or"),
 )

@@ -3,7 +3,12 @@
 from pathlib import Path
 
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
+from jobledger.publishing.serving import topic_of_events
+from jobledger.settings.events import EventsKafkaSettings, EventsSettings
+from jobledger.settings.model import Settings
+from jobledger.wiring.ledger import Kafka as KafkaLedger
 from jobledger.wiring.sinks import checked
 from statemachine.errors import ConfigError
 from statemachine.log.kafka.address import Address
@@ -53,6 +58,34 @@ async def test_a_sink_may_be_structured_or_have_types(ledger_topics: Address, tm
         created = await lines(ledger_topics, ledger_topics.topic("cloudevents"))
     assert created
     assert all(b'"type":"dev.jobledger.job.created.v1"' in line for line in created)
+
+
+async def test_the_setting_names_another_topic_and_servers_read_that(
+    ledger_topics: Address, tmp_path: Path
+) -> None:
+    await write(ledger_topics)
+    topic = ledger_topics.topic("facts")
+    client = AIOKafkaAdminClient(**ledger_topics.options())
+    await client.start()
+    try:
+        await client.create_topics([NewTopic(topic, LEDGER_PARTITIONS, 1)])
+        said = EventsKafkaSettings(topic=topic, mode="structured")
+        chosen = Settings(store=tmp_path / "unused.db", events=EventsSettings(kafka=said))
+        log_at = KafkaLedger(ledger_topics, "aiokafka", "", 10.0)
+        async with feeding(ledger_topics, chosen, [0, 1]), topic_of_events(chosen, log_at) as stream:
+            written = await lines(ledger_topics, topic)
+            assert stream is not None
+            given: list[bytes] = []
+            for number, place in enumerate(await stream.earliest()):
+                while not (portion := await stream.read(number, place)).at_end:
+                    given += [placed.line for placed in portion.events]
+                    place = portion.place  # noqa: PLW2901
+        assert given == written
+        assert len(set(written)) == len(written) > 150
+        assert await lines(ledger_topics, ledger_topics.topic("cloudevents")) == []
+    finally:
+        await client.delete_topics([topic])
+        await client.close()
 
 
 async def test_a_topic_that_cannot_be_is_refused_at_the_start(tmp_path: Path) -> None:

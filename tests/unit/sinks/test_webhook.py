@@ -99,7 +99,7 @@ class Simulated:
         def respond(request: httpx.Request) -> httpx.Response:
             self.requests.append(request)
             response = answers(request)
-            if response.is_success:
+            if response.is_success and request.method == "POST":
                 self.delivered.append(request.headers["webhook-id"])
             if isinstance(response.stream, Slow):
                 return response
@@ -328,6 +328,61 @@ async def test_log_lines_hold_neither_keys_nor_address(
     assert len(lines) == 3
     for word in ("path-secret", "answer-secret", keys[0].read_text().strip()[6:]):
         assert not any(word in line for line in lines)
+
+
+# ---- leave to deliver --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("allowed", ["*", "prod-1.example"])
+async def test_a_receiver_that_is_asked_gets_events_once_it_allows_them(
+    keys: tuple[Path, ...], allowed: str
+) -> None:
+    answers = iter(
+        [
+            httpx.Response(405),
+            httpx.Response(200),
+            httpx.Response(200, headers={"WebHook-Allowed-Origin": "other.example"}),
+            httpx.Response(503, headers={"Retry-After": "7"}),
+            httpx.Response(204, headers={"WebHook-Allowed-Origin": allowed}),
+        ]
+    )
+    simulated, published = Simulated(), events("a", "b")
+    receiver = Receiver("pager", URL, keys, origin="prod-1.example")
+    hook = simulated.hook(
+        lambda request: next(answers) if request.method == "OPTIONS" else httpx.Response(200), receiver
+    )
+    await hook.deliver(batch(published))
+    await hook.deliver(batch(published))
+    asked = [request for request in simulated.requests if request.method == "OPTIONS"]
+    assert simulated.requests[:5] == asked
+    assert {request.headers["WebHook-Request-Origin"] for request in asked} == {"prod-1.example"}
+    assert not any(request.content for request in asked)
+    assert len(simulated.requests) == 5 + 2 * len(published)
+    assert simulated.waits == [5.0, 15.0, 60.0, 7.0]
+    assert sorted(simulated.delivered) == sorted(ids(published) * 2)
+
+
+async def test_a_receiver_that_is_not_asked_gets_no_question(keys: tuple[Path, ...]) -> None:
+    simulated = Simulated()
+    await simulated.hook(lambda _: httpx.Response(200), Receiver("pager", URL, keys)).deliver(
+        batch(events("a"))
+    )
+    assert {request.method for request in simulated.requests} == {"POST"}
+
+
+async def test_a_receiver_that_is_asked_may_want_nothing_ever(keys: tuple[Path, ...]) -> None:
+    simulated = Simulated()
+    hook = simulated.hook(lambda _: httpx.Response(410), Receiver("pager", URL, keys, origin="x"))
+    with pytest.raises(SinkDisabled, match="410"):
+        await hook.deliver(batch(events("a")))
+    assert [request.method for request in simulated.requests] == ["OPTIONS"]
+
+
+async def test_a_single_attempt_asks_and_says_why_not(keys: tuple[Path, ...]) -> None:
+    simulated = Simulated()
+    hook = simulated.hook(lambda _: httpx.Response(200), Receiver("pager", URL, keys, origin="x"))
+    assert await hook.attempt(events("a")[0]) == "the receiver does not allow events of x"
+    assert [request.method for request in simulated.requests] == ["OPTIONS"]
 
 
 # ---- a hostile receiver, and one that is away for days -----------------------------------------------------------
