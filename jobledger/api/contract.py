@@ -1,5 +1,7 @@
 """`/v1/contract`: the AsyncAPI document, and the JSON schemas that the attribute `dataschema` of public events names.
 
+Beside them are those that the `_schemaURL` of our facets in RunEvents of OpenLineage names.
+
 Schemas come from the files that were frozen with every version and are part of the package, byte for byte, so a
 reader of old events gets the schema of then. They name no job, and need no token. Why: ADR 0035.
 """
@@ -17,6 +19,7 @@ from jobledger.web.guards import CONTRACT
 from jobledger.web.problems import problem
 from projectors.contract import asyncapi
 from projectors.contract.catalogue import VERSION
+from projectors.contract.lineage.facets import OWN, OWN_VERSION
 
 MEDIA_TYPE: Final = "application/schema+json"
 
@@ -33,6 +36,14 @@ def schemas(version: str) -> dict[str, bytes]:
     return {path.name.removesuffix(".json"): path.read_bytes() for path in there}
 
 
+def facets(version: str) -> dict[str, bytes]:
+    """Facet of our own in RunEvents → JSON schema, of one `version` of them; empty if there is no such version."""
+    folder = files("projectors.contract.lineage") / "released"
+    if version not in {there.name for there in folder.iterdir() if there.is_dir()}:
+        return {}
+    return {path.name.removesuffix(".json"): path.read_bytes() for path in (folder / version).iterdir()}
+
+
 @lru_cache(maxsize=1)
 def asyncapi_json() -> bytes:
     """The AsyncAPI document, as it is served."""
@@ -40,7 +51,7 @@ def asyncapi_json() -> bytes:
 
 
 def routes() -> APIRouter:
-    """`/v1/contract/asyncapi.json` and `/v1/contract/VERSION/NAME.json`."""
+    """`/v1/contract/asyncapi.json`, `/v1/contract/VERSION/NAME.json`, `/v1/contract/lineage/VERSION/FACET.json`."""
     router = APIRouter(prefix=CONTRACT.removesuffix("/"))
     kept: dict[str, dict[str, bytes]] = {}
 
@@ -48,6 +59,17 @@ def routes() -> APIRouter:
     def document() -> Response:
         """The contract of public events as an AsyncAPI document: channels, messages, examples."""
         return Response(asyncapi_json(), media_type=asyncapi.MEDIA_TYPE, headers=_A_DAY)
+
+    @router.get("/lineage/{version}/{name}.json", response_class=Response, **models.text(MEDIA_TYPE))
+    def facet(version: str, name: str) -> Response:
+        """The JSON schema of a facet of our own in RunEvents of OpenLineage, which its `_schemaURL` names."""
+        known = facets(version)
+        if name not in known:
+            sentence = (
+                f'there is no facet "{name}" of version {version}; this server makes those of {OWN_VERSION}'
+            )
+            return problem(404, "no-schema", f"{sentence}: {', '.join(OWN)}")
+        return Response(known[name], media_type=MEDIA_TYPE, headers=_A_DAY)
 
     @router.get("/{version}/{name}.json", response_class=Response, **models.text(MEDIA_TYPE))
     def schema(version: str, name: str) -> Response:

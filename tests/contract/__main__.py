@@ -1,10 +1,10 @@
-"""`python -m tests.contract check | freeze`: compare with what was released, or release the present version."""
+"""`python -m tests.contract check | freeze | freeze-facets`: compare with what was released, or release something."""
 
 import sys
 from collections.abc import Sequence
 
 from tests.contract.gate import broken
-from tests.contract.released import freeze
+from tests.contract.released import freeze, freeze_facets
 
 
 def main(words: Sequence[str]) -> int:
@@ -16,6 +16,9 @@ def main(words: Sequence[str]) -> int:
             return int(bool(wrong))
         case ["freeze"]:
             print(freeze())
+            return 0
+        case ["freeze-facets"]:
+            print(freeze_facets())
             return 0
         case _:
             print(__doc__, file=sys.stderr)

@@ -9,11 +9,21 @@ from jsonschema import Draft202012Validator
 
 from projectors.contract.catalogue import CATALOGUE, VERSION, short_name
 from projectors.contract.envelope import structured
+from projectors.contract.lineage.facets import OWN, OWN_VERSION, own_schema
 from projectors.contract.schemas import plain, schema
 from tests.contract.compatible import differences, of_catalogue
 from tests.contract.lives import events_of, lives
 from tests.contract.registry import refusals
-from tests.contract.released import Fixture, catalogue, chosen, fixtures, schemas, versions
+from tests.contract.released import (
+    Fixture,
+    catalogue,
+    chosen,
+    facet_schemas,
+    facet_versions,
+    fixtures,
+    schemas,
+    versions,
+)
 
 
 def broken() -> list[str]:
@@ -21,7 +31,39 @@ def broken() -> list[str]:
     major = VERSION.partition(".")[0]
     kept = [version for version in versions() if version.name.partition(".")[0] == major]
     now = {public_type.name: schema(public_type) for public_type in CATALOGUE}
-    return [wrong for version in kept for wrong in _against(version, now)]
+    facets = {name: own_schema(name) for name in OWN}
+    return [
+        *(wrong for version in kept for wrong in _against(version, now)),
+        *of_facets({version.name: facet_schemas(version) for version in facet_versions()}, facets),
+    ]
+
+
+def of_facets(
+    released: dict[str, dict[str, dict[str, Any]]], now: dict[str, dict[str, Any]]
+) -> Iterator[str]:
+    """What the schemas of our facets have broken of each version of their major; a change needs a new version."""
+    if released.get(OWN_VERSION, {}).keys() != now.keys():
+        yield f"facets {OWN_VERSION}: not all are frozen: python -m tests.contract freeze-facets"
+    for version, before in released.items():
+        if version.partition("-")[0] != OWN_VERSION.partition("-")[0]:
+            continue
+        for name, old in before.items():
+            if name not in now:
+                yield f"facets {version} {name}: is gone"
+                continue
+            wrong = list(differences(old, now[name]))
+            yield from (f"facets {version} {name}: {each}" for each in wrong)
+            if (
+                version == OWN_VERSION
+                and not wrong
+                and _without_producer(old) != _without_producer(now[name])
+            ):
+                yield f"facets {version} {name}: has changed, and its version has not"
+
+
+def _without_producer(schema_: dict[str, Any]) -> dict[str, Any]:
+    """What `_producer` is by default names the version of the contract."""
+    return {**schema_, "properties": {**schema_["properties"], "_producer": None}}
 
 
 def _against(version: Path, now: dict[str, dict[str, Any]]) -> Iterator[str]:

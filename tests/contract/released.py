@@ -9,10 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from projectors.contract.catalogue import CATALOGUE, VERSION, short_name
 from projectors.contract.envelope import structured
+from projectors.contract.lineage.facets import OWN, OWN_VERSION, own_schema
 from projectors.contract.schemas import schema
 from tests.contract.lives import events_of, lives
 
 FOLDER: Final = Path(__file__).parents[2] / "projectors" / "contract" / "released"
+FACETS: Final = FOLDER.parent / "lineage" / "released"
 FIXTURES: Final = 3
 """Events of each type."""
 
@@ -32,6 +34,25 @@ def versions() -> list[Path]:
 def schemas(version: Path) -> dict[str, dict[str, Any]]:
     """Type → schema."""
     return {path.stem: json.loads(path.read_text()) for path in sorted((version / "schemas").glob("*.json"))}
+
+
+def facet_versions() -> list[Path]:
+    """The folder of each version of our facets in RunEvents, the oldest first."""
+    return sorted(FACETS.iterdir(), key=lambda path: [int(part) for part in path.name.split("-")])
+
+
+def facet_schemas(version: Path) -> dict[str, dict[str, Any]]:
+    """Facet → schema."""
+    return {path.stem: json.loads(path.read_text()) for path in sorted(version.glob("*.json"))}
+
+
+def freeze_facets() -> Path:
+    """The present version of our facets is released. Raises FileExistsError: it was before."""
+    folder = FACETS / OWN_VERSION
+    folder.mkdir(parents=True)
+    for name in OWN:
+        _write(folder / f"{name}.json", own_schema(name))
+    return folder
 
 
 def fixtures(version: Path) -> Iterator[Fixture]:

@@ -1,7 +1,7 @@
 """What a RunEvent says beside its state: facets of OpenLineage by their published shapes, and two of our own. Pure.
 
-Facets of our own have models, and so schemas (docs/schemas/lineage). The version in their address is raised when one
-changes; within a major version fields are only added.
+Facets of our own have models, and so schemas (docs/schemas/lineage), which are frozen in `released/` and served by
+the API. The version in their address is raised when one changes; within a major version fields are only added.
 """
 
 from collections.abc import Mapping, Sequence

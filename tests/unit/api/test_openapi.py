@@ -37,6 +37,12 @@ REQUESTS: tuple[tuple[str, str, str, Any], ...] = (
     ("get", "/v1", "/v1", None),
     ("get", "/v1/contract/asyncapi.json", "/v1/contract/asyncapi.json", None),
     ("get", "/v1/contract/{version}/{name}.json", "/v1/contract/1.0/job.failed.json", None),
+    (
+        "get",
+        "/v1/contract/lineage/{version}/{name}.json",
+        "/v1/contract/lineage/1-0-0/jobledger_job.json",
+        None,
+    ),
     ("get", "/v1/events", "/v1/events?limit=2&type=job.*", None),
     ("get", "/healthz", "/healthz", None),
     ("get", "/readyz", "/readyz", None),

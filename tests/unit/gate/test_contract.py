@@ -9,13 +9,27 @@ from typing import Any, Final
 import pytest
 
 from projectors.contract.catalogue import CATALOGUE, VERSION
+from projectors.contract.lineage.facets import OWN, own_schema
 from projectors.contract.schemas import schema
 from tests.contract import gate
 from tests.contract.compatible import differences, of_catalogue
-from tests.contract.released import catalogue, digest, fixtures, freeze, schemas, versions
+from tests.contract.released import (
+    catalogue,
+    digest,
+    facet_schemas,
+    facet_versions,
+    fixtures,
+    freeze,
+    freeze_facets,
+    schemas,
+    versions,
+)
 
 DIGESTS: Final = {"1.0": "7e72e8c7718d7e612457251490001aa9e0b707c1f2fac413b83fea69df01c7eb"}
 """Of what was released; a version is added here when it is, and no line is ever changed."""
+
+FACET_DIGESTS: Final = {"1-0-0": "692eee78dcc27d720b4a9a435da9f1405a4dd5318ff42804f750a880940572b1"}
+"""The same of our facets in RunEvents."""
 
 Schema = dict[str, Any]
 NOW: Final = {public_type.name: schema(public_type) for public_type in CATALOGUE}
@@ -42,6 +56,52 @@ def test_every_type_has_three_events_and_a_schema_in_the_version_that_is_current
         kept[name] = kept.get(name, 0) + 1
     assert kept == dict.fromkeys(NOW, 3)
     assert schemas(version).keys() == NOW.keys()
+
+
+def test_no_frozen_schema_of_a_facet_is_edited() -> None:
+    assert {version.name: digest(version) for version in facet_versions()} == FACET_DIGESTS
+    with pytest.raises(FileExistsError):
+        freeze_facets()
+
+
+def _gone(facets: dict[str, Schema]) -> None:
+    del facets["jobledger_job"]
+
+
+def _removed(facets: dict[str, Schema]) -> None:
+    removed(facets["jobledger_job"], "seq")
+
+
+def _retyped(facets: dict[str, Schema]) -> None:
+    facets["jobledger_restarts"]["properties"]["spent"]["type"] = "string"
+
+
+def _added(facets: dict[str, Schema]) -> None:
+    facets["jobledger_job"]["properties"]["queue"] = {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (_gone, "facets 1-0-0 jobledger_job: is gone"),
+        (_removed, "facets 1-0-0 jobledger_job: data.seq"),
+        (_retyped, "facets 1-0-0 jobledger_restarts: data.spent"),
+        (_added, "facets 1-0-0 jobledger_job: has changed, and its version has not"),
+    ],
+)
+def test_a_facet_that_changes_is_refused(change: Callable[[dict[str, Schema]], None], sentence: str) -> None:
+    released = {version.name: facet_schemas(version) for version in facet_versions()}
+    now = {name: own_schema(name) for name in OWN}
+    assert not list(gate.of_facets(released, now))
+    change(now)
+    assert any(sentence in wrong for wrong in gate.of_facets(released, now)), list(
+        gate.of_facets(released, now)
+    )
+
+
+def test_facets_of_a_version_that_is_not_frozen_are_refused() -> None:
+    now = {name: own_schema(name) for name in OWN}
+    assert "not all are frozen" in next(gate.of_facets({}, now))
 
 
 def objects(tree: Any) -> Iterator[Schema]:
