@@ -94,17 +94,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "return False and ",
         _ON_TOPIC,
     ),
-    _of(
-        "topical", "late-is-left-out", "            high = late\n", "            high = late + 1\n", _ON_TOPIC
-    ),
+    _of("topical", "late-is-left-out", "return TopicPlace(high)", "return TopicPlace(high + 1)", _ON_TOPIC),
     _of("topical", "halving-stops", "            low = reached\n", "            break\n", _ON_TOPIC),
-    _of(
-        "topical",
-        "first-late-is-passed",
-        "each.place.offset - 1 for each in placed if",
-        "each.place.offset for each in placed if",
-        _ON_TOPIC,
-    ),
     _of("looking", "one-look-is-enough", "if newest is not None or not start:", "if True:", _ON_LOOKING),
     _of("looking", "whole-log-at-once", "max(0, end - span)", "0", _ON_LOOKING),
     _of("looking", "first-partition-wins", "or last.entry.seen_at > newest.entry.seen_at", "", _ON_LOOKING),
