@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from tests.simulation.beam_shapes import BEAM
 from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.families import family_seeds, simulate_all
 from tests.simulation.generic_shapes import GENERIC
@@ -13,7 +14,7 @@ from tests.simulation.torch_shapes import TORCH
 from tests.simulation.xgboost_shapes import XGBOOST
 from tests.support.all_asked import all_asked
 
-_SHAPES: Final = (PYTORCH, TORCH, GENERIC, LAUNCHER, DEEPSPEED, XGBOOST, TENSORFLOW)
+_SHAPES: Final = (PYTORCH, TORCH, GENERIC, LAUNCHER, DEEPSPEED, XGBOOST, TENSORFLOW, BEAM)
 
 
 @family_seeds
