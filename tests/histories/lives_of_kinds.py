@@ -7,7 +7,7 @@ from statemachine.observations import Container, ContainerStatus, WorkloadCondit
 from tests.histories.lives import IN_DNS
 from tests.support.pytorchjob import TorchStory, running, training
 from tests.support.scenario import Story
-from tests.unit.kinds import beam, colossal, deepspeed, generic
+from tests.unit.kinds import beam, colossal, deepspeed, generic, mpi
 
 # ---- ColossalAIJob ------------------------------------------------------------------------------------------------
 
@@ -41,6 +41,36 @@ def launched_beside_a_service() -> Story:
     story = Story(colossal.spec(), name="gpt", kind=colossal.KIND, settings=IN_DNS).submit()
     story.at(2).ready("worker-0", "worker-1").at(3).pod("launcher-0", "Running")
     return story.at(60).pod("launcher-0", "Succeeded")
+
+
+# ---- MPIJob -------------------------------------------------------------------------------------------------------
+
+
+def mpi_run() -> Story:
+    """The older form, beside a Service of all pods; it ends well and its workers are deleted."""
+    spec = mpi.old_spec(runPolicy={"cleanUpWorkers": True})
+    story = Story(spec, name="walk", kind=mpi.KIND, settings=IN_DNS).submit().at(1).all_pods("Pending")
+    story.at(3).ready("worker-0", "worker-1").at(4).pod("launcher-0", "Running")
+    return story.at(60).pod("launcher-0", "Succeeded").at(61).gone("worker-0").gone("worker-1")
+
+
+def mpi_resumed() -> Story:
+    """Paused and resumed with another program; then a worker fails, and mpirun with it."""
+    entry = {"type": "launcher", "args": ["./other"]}
+    worker = mpi.workers(processesPerWorker=2)
+    spec = mpi.spec(worker, runMode={"pause": {"resumeSpecs": [entry]}})
+    story = Story(spec, name="walk", kind=mpi.KIND, settings=IN_DNS).submit()
+    story.at(2).ready("worker-0", "worker-1").at(3).pod("launcher-0", "Running").at(10).pause()
+    for name in ("launcher-0", "worker-0", "worker-1"):
+        story.at(12).gone(name)
+    story.at(30).resume().at(31).ready("worker-0", "worker-1").at(32).pod("launcher-0", "Running")
+    story.at(40).pod("worker-1", "Failed", exit_code=137)
+    return story.at(41).pod("launcher-0", "Failed", exit_code=205)
+
+
+def mpi_refused() -> Story:
+    """No container for MPI: the job is refused."""
+    return Story(mpi.spec(mpi.workers(2, mpi.container(name="main"))), name="walk", kind=mpi.KIND).submit()
 
 
 # ---- DeepSpeedJob -------------------------------------------------------------------------------------------------
@@ -274,6 +304,9 @@ LIVES: tuple[Callable[[], Story], ...] = (
     not_launched,
     launcher_lost,
     launched_beside_a_service,
+    mpi_run,
+    mpi_resumed,
+    mpi_refused,
     spelled_as_before,
     started_anew,
     started_anew_beside_a_service,

@@ -7,6 +7,7 @@ from tests.simulation.beam_shapes import BEAM
 from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.generic_shapes import GENERIC
 from tests.simulation.launcher_shapes import LAUNCHER
+from tests.simulation.mpi_shapes import MPI
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
 from tests.simulation.steps import Part, Script
@@ -17,7 +18,7 @@ from tests.simulation.xgboost_shapes import XGBOOST
 
 SHAPES: Final = {
     shape.kinds[0]: shape
-    for shape in (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, XGBOOST, TENSORFLOW, BEAM)
+    for shape in (PYTORCH, LAUNCHER, MPI, DEEPSPEED, TORCH, GENERIC, XGBOOST, TENSORFLOW, BEAM)
 }
 """Jobs of the simulation, by kind."""
 

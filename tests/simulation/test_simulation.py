@@ -19,6 +19,7 @@ from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.families import chunked, simulate_all
 from tests.simulation.generic_shapes import GENERIC
 from tests.simulation.launcher_shapes import LAUNCHER
+from tests.simulation.mpi_shapes import MPI
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
 from tests.simulation.tensorflow_shapes import TENSORFLOW
@@ -59,6 +60,11 @@ def test_sight_that_was_lost_is_regained_although_the_clock_is_put_back(
 @all_seeds
 def test_launchers_come_after_their_workers_whatever_happens(seeds: Sequence[int]) -> None:
     simulate_all(seeds, shapes=(LAUNCHER,))
+
+
+@all_seeds
+def test_mpirun_comes_after_the_workers_whatever_happens(seeds: Sequence[int]) -> None:
+    simulate_all(seeds, shapes=(MPI,))
 
 
 @all_seeds

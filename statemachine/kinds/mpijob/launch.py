@@ -34,7 +34,7 @@ def launch_args(
 ) -> list[str]:
     """The arguments of mpirun: where, with which parameters and `variables`, `extra` options, the MPI program.
 
-    A variable that an option of the user's exports is not named twice: mpirun refuses two values of one name.
+    A variable that an option of the user's exports is left to that option, which may give it a value.
     """
     theirs = {value.partition("=")[0] for option, value in _pairs(extra) if option == "-x"}
     exported = [name for name in dict.fromkeys([*variables, *_ALWAYS]) if name not in theirs]
