@@ -236,7 +236,13 @@ class ApiServerCluster:
         path = f"{await self._to(ref)}/status"
         try:
             stored = await self.api.call(
-                "PATCH", path, query=_MANAGED, body=patch, content=JSON_PATCH, behind=True
+                "PATCH",
+                path,
+                query=_MANAGED,
+                body=patch,
+                content=JSON_PATCH,
+                accept=METADATA_ONLY,
+                behind=True,
             )
         except (Refused, Conflict) as error:
             await self._look_again(ref, uid, version, error)
@@ -298,7 +304,8 @@ class ApiServerCluster:
         """Writes the Event, unless there is one of its name. Raises Missing (no namespace), Refused."""
         path = await self._paths.of("v1", "Event", event.about.namespace)
         with suppress(Conflict):
-            await self.api.call("POST", path, query=_MANAGED, body=written(event), behind=True)
+            body = written(event)
+            await self.api.call("POST", path, query=_MANAGED, body=body, accept=METADATA_ONLY, behind=True)
 
     async def events(self, namespace: str, job_uid: str) -> Sequence[JobEvent]:
         """Our Events of a job that the server still keeps, oldest first."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
+from k8s_bridge.apiserver import lean
 from k8s_bridge.apiserver.api import JSON, Api, failure, lines
 from k8s_bridge.apiserver.index import number
 from k8s_bridge.port import Manifest, Verb
@@ -277,7 +278,7 @@ class Reflector:
 
     async def _follow(self, pieces: AsyncIterator[bytes]) -> None:
         async for line in lines(pieces):
-            event = _parsed(line)
+            event = _parsed(line, self.source.kind)
             self._well()
             self._expirations = 0
             if event.verb is not None:
@@ -309,10 +310,13 @@ class _Event(NamedTuple):
     object: Manifest
 
 
-def _parsed(line: bytes) -> _Event:
-    """The event in `line`. Raises the error that the server reports, and ClusterUnavailable for invalid data."""
+def _parsed(line: bytes, watched: str) -> _Event:
+    """The event in `line` of a watch of the kind `watched`.
+
+    Raises the error that the server reports, and ClusterUnavailable for invalid data.
+    """
     try:
-        event = from_json(line, cache_strings="keys")
+        event = lean.data(line, watched)
         kind, raw = event["type"], event["object"]
         if kind == "ERROR":
             error = failure(int(raw.get("code") or 500), to_json(raw))
