@@ -1,4 +1,4 @@
-"""Lives of the other kinds that a release records: with launchers, DeepSpeed, PyTorchJobs, GenericJobs, BeamJobs."""
+"""Lives of the other kinds that a release records."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from statemachine.observations import Container, ContainerStatus, WorkloadCondit
 from tests.histories.lives import IN_DNS
 from tests.support.pytorchjob import TorchStory, running, training
 from tests.support.scenario import Story
-from tests.unit.kinds import beam, colossal, deepspeed, generic, mpi
+from tests.unit.kinds import beam, colossal, deepspeed, generic, mpi, tensorflow
 
 # ---- ColossalAIJob ------------------------------------------------------------------------------------------------
 
@@ -299,6 +299,37 @@ def submit_job_lost() -> Story:
     return story
 
 
+# ---- TensorFlowTrainingJob -----------------------------------------------------------------------------------------
+
+
+def decided_by_the_chief() -> Story:
+    """Beside parameter servers and an evaluator that fails for good; paused once, with a TensorBoard, cleaned up."""
+    of = tensorflow.spec(
+        tensorflow.replicas("ps", 2, tensorflow.listening(3333)),
+        tensorflow.replicas("worker", 2, restartPolicy="ExitCode"),
+        tensorflow.replicas("chief"),
+        tensorflow.replicas("evaluator", restartPolicy="Never"),
+        runPolicy={"cleanUpPolicy": "Unfinished"},
+        tensorboardSpec={"image": "tensorboard:2"},
+    )
+    story = Story(of, name=tensorflow.NAME, kind=tensorflow.KIND, settings=IN_DNS).submit().board()
+    story.at(3).all_pods("Running").at(9).pod("evaluator-0", "Failed", exit_code=1)
+    story.at(12).pod("worker-1", "Failed", exit_code=143).gone("worker-1").at(14).pod("worker-1", "Running")
+    story.at(20).gone("ps-0").at(22).pod("ps-0", "Running").at(30).pause()
+    for name in ("ps-0", "ps-1", "worker-0", "worker-1", "chief-0", "evaluator-0"):
+        story.at(32).gone(name)
+    story.at(60).resume().at(62).all_pods("Running").at(90).pod("worker-0", "Succeeded")
+    story.at(91).pod("chief-0", "Succeeded")
+    return story.at(92).gone("ps-0").gone("ps-1").gone("worker-1").gone("evaluator-0")
+
+
+def decided_by_worker_0() -> Story:
+    """There is no chief: worker 0 is restarted until no restart is left."""
+    of = tensorflow.spec(tensorflow.replicas("worker", 2), runPolicy={"backoffLimit": 1})
+    story = tensorflow.started(of).at(20).pod("worker-0", "Failed", exit_code=1, node="n1").gone("worker-0")
+    return story.at(25).pod("worker-0", "Running").at(40).pod("worker-0", "Failed", exit_code=1)
+
+
 LIVES: tuple[Callable[[], Story], ...] = (
     launched,
     not_launched,
@@ -326,4 +357,6 @@ LIVES: tuple[Callable[[], Story], ...] = (
     submitted_again,
     submit_job_failed,
     submit_job_lost,
+    decided_by_the_chief,
+    decided_by_worker_0,
 )
