@@ -21,7 +21,7 @@ from jobledger.generate.cli_page import cli_markdown
 from jobledger.generate.dashboard import dashboard
 from jobledger.generate.events_page import events_page
 from jobledger.generate.kafka_page import kafka_page
-from jobledger.generate.kind_pages import NOTE, kind_page
+from jobledger.generate.kind_pages import NOTE, kind_page, kinds_page
 from jobledger.generate.monitoring import metrics_page, prometheus_rule
 from jobledger.generate.phases_page import phases_page
 from jobledger.generate.rbac import bindings, chart_rules, kueue_objects, rbac_objects, switched_objects
@@ -62,6 +62,7 @@ def files(root: Path = ROOT) -> dict[str, Maker]:
         for names, folder in product((kind.names, *kind.aliases), folders):
             makers[f"{folder}/{_crd_name(names)}"] = partial(crd_file, kind, names)
         makers[f"docs/kinds/{kind.names.singular}.md"] = partial(kind_page, kind, root)
+    makers["docs/kinds/README.md"] = partial(kinds_page, KINDS, root)
     makers["crds/Kustomization"] = crd_list
     makers["deploy/common/rights.yaml"] = lambda: yaml_file(*rbac_objects())
     makers[f"{CHART}/files/actor.yaml"] = lambda: yaml_file(chart_policies())
