@@ -218,3 +218,12 @@ def test_resume_specs_of_workers_replace_sshd() -> None:
     of = spec(runMode={"pause": {"resumeSpecs": [{"type": "worker", "command": ["/opt/sshd", "-De"]}]}})
     (only,) = pod(state(of, resumed=True), "worker-0")["spec"]["containers"]
     assert (only["command"], only["args"]) == (["/opt/sshd", "-De"], [])
+
+
+def test_only_the_workers_are_in_the_pod_group() -> None:
+    job = state(spec(scheduler={"t9kScheduler": {"queue": "q", "priority": 50}}))
+    (group,) = [each["spec"] for each in children(job) if each["kind"] == "PodGroup"]
+    assert group == {"minMember": 2, "queue": "q", "priority": 50}
+    label = "scheduler.tensorstack.dev/group-name"
+    assert label in pod(job, "worker-0")["metadata"]["labels"]
+    assert label not in pod(job, "launcher-0")["metadata"]["labels"]
