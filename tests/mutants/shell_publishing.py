@@ -112,11 +112,6 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     _hook("nobody-is-asked", "not receiver.origin\n", "True\n"),
     _hook("any-answer-is-leave", ' and allowed in {"*", origin}', ""),
     _hook("all-is-no-leave", '{"*", origin}', "{origin}"),
-    _hook(
-        "gone-is-asked-again",
-        "if result.answer is Answer.GONE:\n                raise",
-        "if False:\n                raise",
-    ),
     _hook("single-attempt-without-leave", "if not self._is_allowed and (refused", "if False and (refused"),
     _topic("own-topic-is-elsewhere", "topics", 'return "" if is_own else', "return"),
     _topic("other-brokers-are-own", "topics", 'servers == ",".join(where.address.servers) and ', ""),

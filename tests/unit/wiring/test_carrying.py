@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from jobledger.wiring.carrying import Carried, put
 from jobledger.wiring.copying import backed_up, copied
 from jobledger.wiring.identity import identity_of
 from jobledger.wiring.ledger import reading
@@ -131,3 +132,13 @@ async def test_of_a_ledger_that_nobody_published_of_nothing_goes_along(tmp_path:
     await copied(first, second)
     async with of(second) as positions:
         assert await positions.sinks() == []
+
+
+async def test_a_position_in_the_copy_is_a_place_in_its_own_log(tmp_path: Path) -> None:
+    path, written = tmp_path / "copy.db", stories()
+    await write(path, written, range(1, 9))
+    held = SinkPosition(900, {written[0].uid: 2}, "1.0", "fingerprint")
+    async with reading(path) as partitions, of(path) as positions:
+        end = await partitions.logs[0].end()
+        await put([Carried("pager", {}, held, (), "")], positions, partitions)
+        assert await positions.load("pager", 0) == held._replace(position=end)

@@ -12,6 +12,7 @@ from jobledger.wiring.sinks import checked, full_topic
 from jobledger.wiring.topics import topic_of
 from statemachine.errors import ConfigError
 from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.publishing import Target
 
 LOG = Kafka(Address(("broker-1:9092",), "prod"), "aiokafka", "", 10.0)
 STORE = Path("ledger.db")
@@ -53,7 +54,8 @@ def test_the_setting_stands_for_the_own_topic(
 
 
 def test_only_with_the_very_own_topic_positions_stand_beside_it(tmp_path: Path) -> None:
-    own = topic_of("--to", "kafka:", LOG, settings(tmp_path))
+    own = Target.of(LOG.address)
+    assert topic_of("--to", "kafka:", LOG, settings(tmp_path)) == own
     named = {"address": "broker-1:9092", "topic": "prod.cloudevents"}
     assert topic_of("--to", "kafka:", LOG, settings(tmp_path, **named)) == own
     assert topic_of("--to", "kafka:", LOG, settings(tmp_path, topic="facts")) != own
