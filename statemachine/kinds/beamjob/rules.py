@@ -172,7 +172,6 @@ _FIXED: Final = (
     immutable.fixed(f"{_CLUSTER}.flinkVersion"),
     immutable.fixed(f"{_CLUSTER}.image.name"),
     immutable.fixed(f"{_CLUSTER}.image.pullPolicy", "IfNotPresent"),
-    immutable.fixed(f"{_CLUSTER}.jobManager.accessScope", "Cluster"),
     immutable.fixed(f"{_CLUSTER}.taskManager.replicas", 1),
 )
 

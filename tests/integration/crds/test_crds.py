@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from statemachine.kind import Kind, Names
-from statemachine.kinds import KINDS
+from statemachine.kinds import KINDS, kind_of
 from statemachine.rulebook import Layer, Rule
 from tests.harness import Cluster
 from tests.harness.api import DRY_RUN, STRICT, Answer
@@ -210,7 +210,8 @@ def test_g17_a_finished_job_keeps_its_run_policy(server: Server, cases: Cases) -
     accepted(server.patch(cases.kind, name, {"status": {"phase": "Succeeded"}}, subresource="status"))
     answer = server.patch(cases.kind, name, afterwards)
     assert cases.finished_text in refusal(answer)
-    accepted(server.patch(cases.kind, name, {"spec": {"runMode": {"pause": {"enabled": True}}}}))
+    if wish := kind_of(API, cases.kind).pausing(True):
+        accepted(server.patch(cases.kind, name, {"spec": wish}))
 
 
 ELASTIC = [each for each in CASES.values() if each.scale is not None]

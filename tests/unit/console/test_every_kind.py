@@ -22,6 +22,11 @@ DEADLINE = "spec.runPolicy.activeDeadlineSeconds"
 
 BY_NAME = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
 
+BY_ITSELF = pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if not kind.needs_cluster], ids=lambda kind: kind.names.kind
+)
+"""Jobs whose life needs no controller but ours."""
+
 
 def spec_of(kind: Kind, job: dict[str, Any], *, whole: bool = True) -> dict[str, Any]:
     """The spec as the kind reads it, or without what its pods mount and use."""
@@ -93,7 +98,7 @@ async def test_a_switch_that_is_on_where_nobody_says_so_is_shown_on_and_can_be_s
         assert job["spec"]["config"]["localRank"] is False
 
 
-@BY_NAME
+@BY_ITSELF
 async def test_a_job_is_paused_and_resumed_from_its_page(kind: Kind, tmp_path: Path) -> None:
     job = job_of(kind).raw
     name = job["metadata"]["name"]
@@ -109,7 +114,7 @@ async def test_a_job_is_paused_and_resumed_from_its_page(kind: Kind, tmp_path: P
             assert ("<dd>pause</dd>" in (await browser.get(path)).text) is (action == "pause")
 
 
-@BY_NAME
+@BY_ITSELF
 async def test_who_succeeded_by_a_launcher_is_told_whose_log_to_read(kind: Kind, tmp_path: Path) -> None:
     job = job_of(kind).raw
     name = job["metadata"]["name"]
@@ -147,7 +152,7 @@ async def test_a_job_under_an_older_name_of_its_kind_has_its_pages_and_actions(t
         await browser.listed(name, "Paused")
 
 
-@BY_NAME
+@BY_ITSELF
 async def test_a_job_that_failed_has_a_badge_that_says_why_in_the_list_and_on_its_page(
     kind: Kind, tmp_path: Path
 ) -> None:
