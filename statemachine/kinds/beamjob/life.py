@@ -110,10 +110,10 @@ def _holds(state: JobState, type_: str) -> bool:
 
 
 def sight(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
-    """The status of every Flink pod that there is was lost (T16), or one's is known again (T17)."""
+    """The status of every Flink pod was lost (T16), or one's is known again (T17). One to be made is no loss."""
     if not state.phase.is_active or state.deleted:
         return
-    living = [replica for replica in state.members if replica.lives]
+    living = [replica for replica in state.members if replica.lives or replica.wanted]
     lost = bool(living) and all(replica.phase is ReplicaPhase.UNKNOWN for replica in living)
     if lost and allows(state.phase, Trigger.STATUS_LOST):
         yield entered(state, Trigger.STATUS_LOST, "T16", observation)

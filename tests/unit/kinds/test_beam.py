@@ -343,5 +343,7 @@ def test_t16_every_flink_pod_s_status_is_lost_and_known_again() -> None:
     story = running().at(30).all_pods("Unknown")
     assert story.status["phase"] == "Unknown"
     assert story.at(60).pod("jobmanager-0", "Running").status["phase"] == "Running"
+    lonely = running(spec(1)).at(30).pod("jobmanager-0", "Unknown").gone("taskmanager-0")
+    assert lonely.status["phase"] == "Running", "the other is made again"
     early = submitted().at(30).all_pods("Unknown")
     assert early.at(60).pod("jobmanager-0", "Running").status["phase"] == "Initializing"
