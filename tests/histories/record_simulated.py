@@ -7,20 +7,27 @@ lives are kept as bytes.
 """
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tests.histories import archive
 from tests.histories.archive import Life, life_of
 from tests.histories.choosing import Candidate, chosen
+from tests.simulation.beam_shapes import BEAM
 from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.generic_shapes import GENERIC
 from tests.simulation.launcher_shapes import LAUNCHER
+from tests.simulation.mpi_shapes import MPI
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
+from tests.simulation.tensorflow_shapes import TENSORFLOW
 from tests.simulation.torch_shapes import TORCH
 
-FAMILIES: Final[tuple[Shape, ...]] = (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC)
+FAMILIES: Final[Mapping[str, Shape]] = {
+    shape.kinds[0].lower(): shape
+    for shape in (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, MPI, TENSORFLOW, BEAM)
+}
+"""Shapes of jobs by the first spelling of their kind."""
 
 SEEDS: Final = 400
 """Seeds of each family that are examined."""
@@ -54,11 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--lives", type=int, default=LIVES, help="lives of each family (default: %(default)s)"
     )
+    parser.add_argument(
+        "--kinds", nargs="+", metavar="KIND", choices=FAMILIES, default=[*FAMILIES], help="families (default: all)"
+    )
     asked = parser.parse_args(arguments)
     path = archive.FOLDER / f"simulated-{asked.version}{archive.SUFFIX}"
     if path.exists():
         parser.error(f"{path.name} is there already, and is never written again")
-    lives = [life for shape in FAMILIES for life in simulated(shape, range(asked.seeds), asked.lives)]
+    lives = [life for kind in asked.kinds for life in simulated(FAMILIES[kind], range(asked.seeds), asked.lives)]
     size = archive.write(path, lives)
     entries = sum(len(life.bodies) for life in lives)
     print(f"{path.name}: {len(lives)} lives, {entries} entries, {size / 1e6:.2f} MB")  # noqa: T201

@@ -120,7 +120,7 @@ def test_the_same_seeds_record_the_same_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(archive, "FOLDER", tmp_path)
-    monkeypatch.setattr(record_simulated, "FAMILIES", (PYTORCH,))
+    monkeypatch.setattr(record_simulated, "FAMILIES", {"pytorchtrainingjob": PYTORCH})
     for version in ("9.9.8", "9.9.9"):
         record_simulated.main([version, "--seeds", "3", "--lives", "5"])
     first, second = (path.read_bytes() for path in archives())
