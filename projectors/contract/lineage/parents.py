@@ -48,7 +48,10 @@ def parent_run(value: str) -> ParentRun | None:
 
 
 def parents_of(state: JobState) -> Parents:
-    """Those that the container of the primary replica that trains is given; none of a job without a plan."""
+    """Those that a container that trains is given, the leading replica's first; none of a job without a plan.
+
+    Users cannot write variables for every leading replica: not for a launcher, nor for the JobManager of a BeamJob.
+    """
     if state.plan is None:
         return Parents()
     return _parents(Same(state.spec), state.api_version, state.kind, split_replica(state.plan.leading)[0])
@@ -57,12 +60,11 @@ def parents_of(state: JobState) -> Parents:
 @lru_cache(maxsize=1024)
 def _parents(spec: Same, api_version: str, kind_name: str, type_: str) -> Parents:
     layout = kind_of(api_version, kind_name).layout
-    slot = next((slot for slot in layout.slots(spec.held) if slot.type == type_), None)
-    training = None if slot is None else layout.training(slot)
-    if training is None:
-        return Parents()
-    parent = parent_run(_variable(training[1], PARENT))
-    return Parents(parent, parent and parent_run(_variable(training[1], ROOT)))
+    for slot in sorted(layout.slots(spec.held), key=lambda slot: slot.type != type_):
+        training = layout.training(slot)
+        if training is not None and (parent := parent_run(_variable(training[1], PARENT))):
+            return Parents(parent, parent_run(_variable(training[1], ROOT)))
+    return Parents()
 
 
 def _variable(container: Mapping[str, Any], name: str) -> str:

@@ -1,20 +1,22 @@
 """Lineage is told of every job as one run: one START, at most one end, nothing behind it (E15)."""
 
+import copy
 import json
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from projectors.contract.lineage import facets
-from projectors.contract.lineage.parents import parent_run
+from projectors.contract.lineage.parents import parent_run, parents_of
 from projectors.contract.lineage.runs import RUN_KEY, run_events
 from projectors.contract.stream import Publisher
-from statemachine.kinds import KINDS
+from statemachine.kinds import kind_of
 from statemachine.log.codec import decode_state, encode_state
 from statemachine.log.port import Record
+from statemachine.state import changed
 from tests.contract.lives import PUBLICATION, lives
 from tests.support import random_lives
 from tests.support.openlineage import differences
@@ -248,18 +250,19 @@ def test_only_what_names_a_run_is_a_parent(value: str, parent: tuple[str, str, s
     assert parent_run(value) == parent
 
 
-def test_every_kind_has_a_template_for_its_leading_replica() -> None:
-    """Else no parent could be given to its jobs."""
+def test_jobs_of_every_kind_can_be_given_a_parent() -> None:
     met = set()
     for life in lives():
         publisher = Publisher(PUBLICATION)
         published = publisher.take(life.records[0])
         if published is None or published.state.plan is None:
             continue
-        state = published.state
-        kind = next(kind for kind in KINDS if kind.names.kind == state.kind)
-        types = {slot.type for slot in kind.layout.slots(state.spec)}
-        assert state.plan is not None
-        assert state.plan.leading.rpartition("-")[0] in types, state.kind
+        state, layout = published.state, kind_of(published.state.api_version, published.state.kind).layout
+        spec = copy.deepcopy(state.spec)
+        for slot in layout.slots(spec):
+            _, container = layout.admitted_training(slot)
+            variable = {"name": "OPENLINEAGE_PARENT_ID", "value": f"ns/job/{RUN}"}
+            cast("dict[str, Any]", container).setdefault("env", []).append(variable)
+        assert parents_of(changed(state, spec=spec)).parent == ("ns", "job", RUN), state.kind
         met.add(state.kind)
     assert len(met) >= 5
