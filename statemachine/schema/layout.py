@@ -36,16 +36,18 @@ class Layout:
 
     `slots`: all pod templates in field order. `training_names`: names of the training container, best first;
     with none of them it is the first. `generated_env`: names of the environment variables that the kind sets.
+    `new_training`: name of the training container of a template that has none yet; by default the last of the names.
     """
 
     slots: Callable[[Mapping[str, Any]], Iterator[Slot]]
     training_names: tuple[str, ...]
     generated_env: Callable[[Mapping[str, Any]], tuple[str, ...]]
+    new_training: str = ""
 
     @property
     def new_name(self) -> str:
         """Name of the training container of a template that has none yet."""
-        return self.training_names[-1] if self.training_names else "main"
+        return self.new_training or (self.training_names[-1] if self.training_names else "main")
 
     def training(self, slot: Slot) -> tuple[int, Container] | None:
         """Index and container that trains; None if the template has no containers."""

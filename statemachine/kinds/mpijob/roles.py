@@ -84,7 +84,9 @@ def _slots(spec: Mapping[str, Any]) -> Iterator[Slot]:
         yield workers
 
 
-LAYOUT = Layout(slots=_slots, training_names=CONTAINERS, generated_env=_generated_env)
+LAYOUT = Layout(
+    slots=_slots, training_names=CONTAINERS, generated_env=_generated_env, new_training=CONTAINERS[0]
+)
 
 
 def slots_per_worker(spec: Mapping[str, Any]) -> int:

@@ -66,7 +66,7 @@ class MpiLauncher(SpecPart):
 class ProcessRecovery(SpecPart):
     """Whether processes that fail are started again, in the older form."""
 
-    enable: bool = Field(False, description="Start processes that fail again.")
+    enable: bool | None = Field(None, description="Start processes that fail again. Default false.")
     limit: Count | None = Field(None, description="Most restarts of a process.")
 
 
