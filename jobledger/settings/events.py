@@ -31,7 +31,7 @@ class EventsKafkaSettings(BaseModel):
 
     mode: Literal["binary", "structured"] = "binary"
     """`binary`: data as value, attributes as headers; `structured`: whole CloudEvents as values. A sink may have its
-    own `mode`."""
+    own `mode`. Default: `binary`."""
 
 
 class EventsSettings(BaseModel):

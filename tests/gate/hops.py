@@ -6,6 +6,7 @@ functions, and the modules they are in.
 """
 
 import asyncio
+import itertools
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -84,15 +85,19 @@ WALKS: Final[dict[str, Callable[[MemoryCluster], Awaitable[None]]]] = {
 """What is done to a job of one worker that runs."""
 
 
+_WALK: Final = itertools.count()
+
+
 def walked(act: Callable[[MemoryCluster], Awaitable[None]]) -> Hops:
     """What is entered from the change to the last write that follows from it."""
-    run_simulated(_walk(act, "warm"), seed=1)
-    return run_simulated(_walk(act, "counted"), seed=1)
+    run_simulated(_walk(act), seed=1)
+    return run_simulated(_walk(act), seed=1)
 
 
-async def _walk(act: Callable[[MemoryCluster], Awaitable[None]], uids: str) -> Hops:
+async def _walk(act: Callable[[MemoryCluster], Awaitable[None]]) -> Hops:
     clock = LoopClock(START)
-    cluster = MemoryCluster(clock=clock.now, new_uid=counted_uids(f"{uids}-"))
+    # every walk has uids of its own: what is kept of objects that were met before would spare it calls
+    cluster = MemoryCluster(clock=clock.now, new_uid=counted_uids(f"walk-{next(_WALK)}-"))
     spec = workers(1, policy="OnFailure", runPolicy={"backoffLimit": 3})
     async with running(controller_of(MemoryLog(), cluster, clock)):
         meta = {"name": "train", "namespace": "demo"}

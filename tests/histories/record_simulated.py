@@ -62,13 +62,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--lives", type=int, default=LIVES, help="lives of each family (default: %(default)s)"
     )
     parser.add_argument(
-        "--kinds", nargs="+", metavar="KIND", choices=FAMILIES, default=[*FAMILIES], help="families (default: all)"
+        "--kinds",
+        nargs="+",
+        metavar="KIND",
+        choices=FAMILIES,
+        default=[*FAMILIES],
+        help="families (default: all)",
     )
     asked = parser.parse_args(arguments)
     path = archive.FOLDER / f"simulated-{asked.version}{archive.SUFFIX}"
     if path.exists():
         parser.error(f"{path.name} is there already, and is never written again")
-    lives = [life for kind in asked.kinds for life in simulated(FAMILIES[kind], range(asked.seeds), asked.lives)]
+    lives = [
+        life for kind in asked.kinds for life in simulated(FAMILIES[kind], range(asked.seeds), asked.lives)
+    ]
     size = archive.write(path, lives)
     entries = sum(len(life.bodies) for life in lives)
     print(f"{path.name}: {len(lives)} lives, {entries} entries, {size / 1e6:.2f} MB")  # noqa: T201

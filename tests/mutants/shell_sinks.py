@@ -29,7 +29,7 @@ MUTANTS: Final = (
     _topic("commit-is-repeated", "if publisher.mark == mark:", "if False:"),
     _topic("lost-partition-is-taken-back", "batch.partition, again=True)", "batch.partition, again=False)"),
     _topic("fenced-publisher-gives-up", "except OwnerLost as error:", "except LookupError as error:"),
-    _topic("pauses-stay-short", "_PAUSES[min(attempt, len(_PAUSES) - 1)]", "_PAUSES[0]"),
+    _topic("pauses-stay-short", "broker_wait(failures)", "broker_wait(1)"),
     _topic("nobody-waits-for-brokers", "if isinstance(error, OwnerLost) and again:", "if True:"),
     _topic("any-number-of-partitions", "if count != partitions:", "if False:"),
     _topic("topic-that-is-not-there-has-none", "if not count:", "if False:"),

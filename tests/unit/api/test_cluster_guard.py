@@ -143,12 +143,12 @@ async def test_a_page_of_a_browser_gets_nowhere_without_a_token_whatever_host_it
 # ---- what they may -----------------------------------------------------------------------------------------
 
 
-SCHEMA = "/v1/contract/{version}/{name}.json"
+SCHEMAS = {"/v1/contract/{version}/{name}.json", "/v1/contract/lineage/{version}/{name}.json"}
 
 PASSING_OVER = "/v1/events"
 """What shows of every job as much as the caller may list, and so nothing to a caller who may list none."""
 
-OF_NO_JOB = {*OPEN, "/v1", "/v1/healthz", "/v1/jobs/validate", "/v1/contract/asyncapi.json", SCHEMA}
+OF_NO_JOB = {*OPEN, "/v1", "/v1/healthz", "/v1/jobs/validate", "/v1/contract/asyncapi.json", *SCHEMAS}
 """What says nothing of any job but the one that the request brings: any caller with a token may ask."""
 
 

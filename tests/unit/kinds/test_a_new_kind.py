@@ -75,13 +75,13 @@ def test_the_controller_has_an_option_for_it(checkout: Path) -> None:
 
 SWITCHED = """
 from jobledger.settings.loading import load
-from jobledger.wiring.cluster import Plan
+from jobledger.wiring.cluster import ProcessPlan
 from k8s_bridge.apiserver.sources import job_sources
 
-plan = Plan.of(load({"sledgejobs.namespaces": ("--sledgejobs", "a,b")}).settings, in_pod=False)
+plan = ProcessPlan.of(load({"sledgejobs.namespaces": ("--sledgejobs", "a,b")}).settings, in_pod=False)
 print({name: (said.namespaces, said.settings) for name, said in plan.opted_in.items()})
 print([each.namespace for each in job_sources(plan.attended) if each.kind == "SledgeJob"])
-print(Plan.of(load().settings, in_pod=False).opted_in)
+print(ProcessPlan.of(load().settings, in_pod=False).opted_in)
 """
 
 
