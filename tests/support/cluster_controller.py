@@ -2,8 +2,9 @@
 
 import signal
 import subprocess
+import sys
 from pathlib import Path
-from typing import Final, Self
+from typing import IO, Final, Self
 
 from jobledger.settings.loading import PREFIX
 from tests.harness import Cluster, program
@@ -18,7 +19,7 @@ _QUICK: Final = {f"{PREFIX}RESTART__BACKOFF": "200ms", f"{PREFIX}RESTART__BACKOF
 class ControllerProcess:
     """`jobledger controller` on `cluster`, its log in `folder` or at `log`; a `with` block starts and ends it.
 
-    It is forked unless `real` is true; see `tests.harness.program`.
+    It is forked unless `real` is true; see `tests.harness.program`. With `within` that command starts it.
     """
 
     def __init__(
@@ -27,6 +28,7 @@ class ControllerProcess:
         self.store = folder / "ledger.db"
         self._log = log
         self.real = False
+        self.within: tuple[str, ...] = ()
         self._said = folder / "controller.log"
         others = {name: each for name, each in cluster.environment.items() if not name.startswith(PREFIX)}
         self._environment = {**others, **_QUICK, **variables}
@@ -59,10 +61,15 @@ class ControllerProcess:
         if not self.is_running:
             self._began = len(self.said)
             with self._said.open("ab") as said:
-                self._process = program.start(
-                    *self._words(), stdout=said, stderr=said, env=self._environment, real=self.real
-                )
+                self._process = self._started(said)
         return self
+
+    def _started(self, said: IO[bytes]) -> subprocess.Popen[bytes]:
+        if self.within:
+            command = [*self.within, sys.executable, "-m", "jobledger", *self._words()]
+            return subprocess.Popen(command, stdout=said, stderr=said, env=self._environment)
+        words = self._words()
+        return program.start(*words, stdout=said, stderr=said, env=self._environment, real=self.real)
 
     def kill(self) -> bool:
         """Kill -9; whether it hit a process that worked."""
