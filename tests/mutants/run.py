@@ -5,6 +5,7 @@ start takes, and nothing of the product that a mutant could come too late for.
 """
 
 import contextlib
+import ctypes
 import importlib
 import multiprocessing
 import os
@@ -36,6 +37,9 @@ _LIBRARIES: Final = (
     *("pytest", "hypothesis.strategies", "pydantic", "transitions", "fastapi", "httpx", "jinja2"),
     *("yaml", "typer", "rich.console", "cryptography.x509", "prometheus_client", "starlette.testclient"),
 )
+_PR_SET_PDEATHSIG: Final = 1
+"""Source: prctl(2)."""
+
 _FORK: Final = multiprocessing.get_context("fork")
 _OPTIONS: Final = (
     *("-x", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants.plugin", "--timeout=0"),
@@ -89,6 +93,8 @@ def start(tests: Sequence[str], mutant: str, output: Path) -> Running:
 
 def _child(tests: Sequence[str], mutant: str, output: Path) -> None:
     os.setsid()
+    if sys.platform == "linux":
+        _end_with_parent()
     with output.open("wb") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
@@ -100,6 +106,13 @@ def _child(tests: Sequence[str], mutant: str, output: Path) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(int(code))
+
+
+def _end_with_parent() -> None:
+    """This process is killed when the run of mutants ends: a mutant that never ends would go on by itself."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
 
 
 def baseline(mutants: Sequence[Mutant], folder: Path) -> str:
