@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 
+from tests.simulation.beam_shapes import BEAM
 from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.families import family_seeds, simulate_all
 from tests.simulation.generic_shapes import GENERIC
 from tests.simulation.launcher_shapes import LAUNCHER
+from tests.simulation.mpi_shapes import MPI
 from tests.simulation.projected import ProjectedWorld
 from tests.simulation.shapes import PYTORCH
+from tests.simulation.tensorflow_shapes import TENSORFLOW
 from tests.simulation.torch_shapes import TORCH
 from tests.simulation.versions import VersionsWorld, recorded
 
-_SHAPES = (PYTORCH, TORCH, LAUNCHER, DEEPSPEED, GENERIC)
+_SHAPES = (PYTORCH, TORCH, LAUNCHER, DEEPSPEED, GENERIC, MPI, TENSORFLOW, BEAM)
 
 
 @family_seeds

@@ -50,7 +50,7 @@ def parent_run(value: str) -> ParentRun | None:
 def parents_of(state: JobState) -> Parents:
     """Those that a container that trains is given, the leading replica's first; none of a job without a plan.
 
-    Users cannot write variables for every leading replica: not for a launcher, nor for the JobManager of a BeamJob.
+    Kinds may make the leading replica of parts for which users write no variables.
     """
     if state.plan is None:
         return Parents()
