@@ -7,18 +7,8 @@ from statemachine.kinds.beamjob.rules import RULES
 from statemachine.kinds.beamjob.spec import BeamSpec
 from statemachine.kinds.beamjob.status import SERVED, status
 from statemachine.kinds.beamjob.submit import INQUIRY, OWNED
-from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.t9k.kind import debugging, t9k_placement
-from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, is_retryable
-from statemachine.kinds.t9k.objects import (
-    CONFIG_MAP,
-    MASTER_LABEL,
-    OWNER_KIND,
-    OWNER_NAME,
-    POD_GROUP,
-    REPLICA_LABELS,
-)
-from statemachine.kinds.t9k.status import recorded
+from statemachine.kinds.t9k.family import T9kKind
+from statemachine.kinds.t9k.objects import CONFIG_MAP, POD_GROUP
 from statemachine.schema.form import SpecForm
 from statemachine.schema.manual import Manual
 
@@ -29,7 +19,7 @@ def _form() -> SpecForm:
     return FORM
 
 
-KIND = ModelKind(
+KIND = T9kKind(
     names=NAMES,
     model=BeamSpec,
     rules=RULES,
@@ -38,20 +28,11 @@ KIND = ModelKind(
     objects=children,
     pod_name=pod_name,
     served=SERVED,
-    child_label=OWNER_KIND,
-    name_label=OWNER_NAME,
-    replica_labels=REPLICA_LABELS,
-    primary_label=MASTER_LABEL,
     lifecycle=LIFE,
     describe=status,
-    read_status=recorded,
     keep=keeps,
-    retryable=is_retryable,
     owns=(CONFIG_MAP, POD_GROUP, OWNED),
-    fixed=FIXED_WHEN_FINISHED,
     pause=lambda _: {},
-    placement=t9k_placement,
-    debugging=debugging,
     look=_form,
     manual=Manual(("value",), ENV, ENV_SAYS),
     inquiries=(INQUIRY,),

@@ -7,19 +7,11 @@ from statemachine.kinds.colossalaijob.older import modern
 from statemachine.kinds.colossalaijob.roles import LAYOUT, NAMES, plan
 from statemachine.kinds.colossalaijob.rules import RULES
 from statemachine.kinds.colossalaijob.spec import ColossalAISpec
-from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
+from statemachine.kinds.t9k.family import T9kKind
+from statemachine.kinds.t9k.kind import t9k_served
 from statemachine.kinds.t9k.launcher import launcher_pod_name
-from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import (
-    CONFIG_MAP,
-    MASTER_LABEL,
-    OWNER_KIND,
-    OWNER_NAME,
-    POD_GROUP,
-    REPLICA_LABELS,
-)
-from statemachine.kinds.t9k.status import recorded, status
+from statemachine.kinds.t9k.objects import CONFIG_MAP, POD_GROUP
+from statemachine.kinds.t9k.status import status
 from statemachine.schema.form import SpecForm
 from statemachine.schema.manual import Manual
 
@@ -32,7 +24,7 @@ def _form() -> SpecForm:
     return FORM
 
 
-KIND = ModelKind(
+KIND = T9kKind(
     names=NAMES,
     model=ColossalAISpec,
     rules=RULES,
@@ -45,20 +37,9 @@ KIND = ModelKind(
         "end. Succeeded means ended: the launcher's log tells how the training went.",
         restarts=False,
     ),
-    child_label=OWNER_KIND,
-    name_label=OWNER_NAME,
-    replica_labels=REPLICA_LABELS,
-    primary_label=MASTER_LABEL,
-    lifecycle=LIFE,
     describe=partial(status, restarts=False),
-    read_status=recorded,
-    keep=keeps,
-    retryable=is_retryable,
     owns=(CONFIG_MAP, POD_GROUP),
-    fixed=FIXED_WHEN_FINISHED,
     modern=modern,
-    placement=t9k_placement,
-    debugging=debugging,
     look=_form,
     manual=Manual(("always",), ENV),
 )

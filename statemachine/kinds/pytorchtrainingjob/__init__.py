@@ -2,23 +2,15 @@
 
 from functools import partial
 
-from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.common.torchrun import TORCHRUN
 from statemachine.kinds.pytorchtrainingjob.children import ENV, children
 from statemachine.kinds.pytorchtrainingjob.roles import LAYOUT, NAMES, plan, scaling
 from statemachine.kinds.pytorchtrainingjob.rules import RULES
 from statemachine.kinds.pytorchtrainingjob.spec import PyTorchTrainingSpec
-from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
-from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import (
-    MASTER_LABEL,
-    OWNER_KIND,
-    OWNER_NAME,
-    POD_GROUP,
-    REPLICA_LABELS,
-    hashed_pod_name,
-)
-from statemachine.kinds.t9k.status import recorded, status
+from statemachine.kinds.t9k.family import T9kKind
+from statemachine.kinds.t9k.kind import t9k_served
+from statemachine.kinds.t9k.objects import POD_GROUP, hashed_pod_name
+from statemachine.kinds.t9k.status import status
 from statemachine.kinds.t9k.tensorboard import OWNED as TENSORBOARD
 from statemachine.schema.form import SpecForm
 from statemachine.schema.manual import Manual
@@ -32,7 +24,7 @@ def _form() -> SpecForm:
     return FORM
 
 
-KIND = ModelKind(
+KIND = T9kKind(
     names=NAMES,
     model=PyTorchTrainingSpec,
     rules=RULES,
@@ -47,20 +39,9 @@ KIND = ModelKind(
         tensorboard=True,
         elastic=True,
     ),
-    child_label=OWNER_KIND,
-    name_label=OWNER_NAME,
-    replica_labels=REPLICA_LABELS,
-    primary_label=MASTER_LABEL,
-    lifecycle=LIFE,
     describe=partial(status, restarts=True),
-    read_status=recorded,
-    keep=keeps,
-    retryable=is_retryable,
     owns=(POD_GROUP, TENSORBOARD),
-    fixed=FIXED_WHEN_FINISHED,
     scalable=scaling,
-    placement=t9k_placement,
-    debugging=debugging,
     look=_form,
     programs=(TORCHRUN,),
     manual=Manual(("plain", "torchrun"), ENV),

@@ -2,18 +2,10 @@
 
 from functools import partial
 
-from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
-from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import (
-    MASTER_LABEL,
-    OWNER_KIND,
-    OWNER_NAME,
-    POD_GROUP,
-    REPLICA_LABELS,
-    hashed_pod_name,
-)
-from statemachine.kinds.t9k.status import recorded, status
+from statemachine.kinds.t9k.family import T9kKind
+from statemachine.kinds.t9k.kind import t9k_served
+from statemachine.kinds.t9k.objects import POD_GROUP, hashed_pod_name
+from statemachine.kinds.t9k.status import status
 from statemachine.kinds.t9k.tensorboard import OWNED as TENSORBOARD
 from statemachine.kinds.tensorflowtrainingjob.children import ENV, children
 from statemachine.kinds.tensorflowtrainingjob.roles import LAYOUT, NAMES, plan
@@ -31,7 +23,7 @@ def _form() -> SpecForm:
     return FORM
 
 
-KIND = ModelKind(
+KIND = T9kKind(
     names=NAMES,
     model=TensorFlowTrainingSpec,
     rules=RULES,
@@ -45,19 +37,8 @@ KIND = ModelKind(
         restarts=True,
         tensorboard=True,
     ),
-    child_label=OWNER_KIND,
-    name_label=OWNER_NAME,
-    replica_labels=REPLICA_LABELS,
-    primary_label=MASTER_LABEL,
-    lifecycle=LIFE,
     describe=partial(status, restarts=True),
-    read_status=recorded,
-    keep=keeps,
-    retryable=is_retryable,
     owns=(POD_GROUP, TENSORBOARD),
-    fixed=FIXED_WHEN_FINISHED,
-    placement=t9k_placement,
-    debugging=debugging,
     look=_form,
     manual=Manual(("value",), ENV),
 )

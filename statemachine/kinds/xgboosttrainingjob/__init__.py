@@ -2,18 +2,10 @@
 
 from functools import partial
 
-from statemachine.kinds.common.kind import ModelKind
-from statemachine.kinds.t9k.kind import debugging, t9k_placement, t9k_served
-from statemachine.kinds.t9k.life import FIXED_WHEN_FINISHED, LIFE, is_retryable, keeps
-from statemachine.kinds.t9k.objects import (
-    MASTER_LABEL,
-    OWNER_KIND,
-    OWNER_NAME,
-    POD_GROUP,
-    REPLICA_LABELS,
-    hashed_pod_name,
-)
-from statemachine.kinds.t9k.status import recorded, status
+from statemachine.kinds.t9k.family import T9kKind
+from statemachine.kinds.t9k.kind import t9k_served
+from statemachine.kinds.t9k.objects import hashed_pod_name
+from statemachine.kinds.t9k.status import status
 from statemachine.kinds.xgboosttrainingjob.children import ENV, children
 from statemachine.kinds.xgboosttrainingjob.roles import LAYOUT, NAMES, plan
 from statemachine.kinds.xgboosttrainingjob.rules import RULES
@@ -30,7 +22,7 @@ def _form() -> SpecForm:
     return FORM
 
 
-KIND = ModelKind(
+KIND = T9kKind(
     names=NAMES,
     model=XGBoostTrainingSpec,
     rules=RULES,
@@ -42,19 +34,7 @@ KIND = ModelKind(
         "Distributed training with XGBoost. The master's end is the job's end.",
         restarts=True,
     ),
-    child_label=OWNER_KIND,
-    name_label=OWNER_NAME,
-    replica_labels=REPLICA_LABELS,
-    primary_label=MASTER_LABEL,
-    lifecycle=LIFE,
     describe=partial(status, restarts=True),
-    read_status=recorded,
-    keep=keeps,
-    retryable=is_retryable,
-    owns=(POD_GROUP,),
-    fixed=FIXED_WHEN_FINISHED,
-    placement=t9k_placement,
-    debugging=debugging,
     look=_form,
     manual=Manual(("value",), ENV),
 )
