@@ -1,21 +1,17 @@
 """A control plane of our own: started on free ports, its parts killed and brought back, gone with its owner."""
 
 import json
-import random
-import socket
 import subprocess
 import time
 from pathlib import Path
 from typing import Any, Final
 
 from tests.harness.cluster import Cluster
+from tests.harness.ports import free_row
 from tests.harness.programs import KUBE, CommandFailed, built, output
 from tests.harness.server import Server
 
 PARTS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
-
-_PORTS: Final = range(20000, 32000, 4)
-"""Below what Linux hands out by itself: nobody gets one of ours between looking and listening."""
 
 _LONG: Final = 300
 """Seconds that a server may take to start, on a machine where thousands of pods begin and end meanwhile."""
@@ -106,7 +102,7 @@ class ControlPlane(Server, Cluster):
     def _start_somewhere(self) -> None:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._kube("start", "--port", str(_free_port()), *self._options)
+                self._kube("start", "--port", str(free_row()), *self._options)
             except CommandFailed as failed:
                 self._kube("stop", "--purge")
                 if attempt == _ATTEMPTS or "address already in use" not in failed.said:
@@ -134,19 +130,3 @@ class ControlPlane(Server, Cluster):
         return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True
         )
-
-
-def _free_port() -> int:
-    """The first of three ports in a row that nobody listens on."""
-    ports = random.sample(_PORTS, len(_PORTS))
-    return next(port for port in ports if all(_is_free(port + offset) for offset in range(3)))
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True

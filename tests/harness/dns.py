@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.harness.cluster import Cluster
+from tests.harness.ports import free_port
 from tests.harness.programs import COREDNS, built
 from tests.harness.server import GUARDED, Server
 from tests.harness.waiting import wait_for
@@ -37,7 +38,7 @@ class ClusterDns(Server):
         program, missing = built(COREDNS)
         assert program is not None, missing
         self._program, self._cluster, self._home, self.domain = program, cluster, home, domain
-        self._port = _free_port()
+        self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -124,10 +125,3 @@ def _behind_name(answer: bytes, place: int) -> int:
             return place + 2
         place += 1 + length
     return place + 1
-
-
-def _free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 import yaml
 
 from tests.harness.control_plane import ControlPlane
+from tests.harness.ports import free_port
 from tests.harness.programs import HERE, built, output
 from tests.harness.server import GUARDED
 from tests.harness.waiting import wait_for
@@ -40,7 +41,7 @@ class Kueue:
         assert program is not None
         self._program, self._plane, self._home = program, plane, home
         self._configuration = configuration
-        self._ports = [_free_port() for _ in range(2)]
+        self._ports = [free_port() for _ in range(2)]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -190,10 +191,3 @@ class Kueue:
                 "metadata": {"name": name, "labels": {"jobledger.dev/test": "kueue"}},
                 "webhooks": wanted,
             }
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
