@@ -309,6 +309,17 @@ def test_a_submit_pod_that_is_gone_keeps_its_end_and_else_is_deleted() -> None:
     assert story.status["aggregate"]["deleted"] == 1
 
 
+def test_a_restart_of_the_program_counts_once_another_pod_submits_it() -> None:
+    def count(story: BeamStory) -> int:
+        counts: dict[str, int] = {task["type"]: task["restartCount"] for task in story.status["tasks"]}
+        return counts["batchjob"]
+
+    story = launched().job(active="1").submit_pod("a", "Failed")
+    assert count(story) == 0
+    assert count(story.submit_pod("b", "Running")) == 1
+    assert count(story.submit_pod("b", "Running", restarts="2")) == 3
+
+
 def test_pods_of_other_makers_and_the_129th_are_not_shown() -> None:
     story = running()
     story.submit_pod("x", "Running", of="another")
