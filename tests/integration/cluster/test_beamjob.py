@@ -98,8 +98,8 @@ def test_examples_b_and_c_a_retry_succeeds_and_the_cluster_is_cleaned_up(jobs: J
     wait_for("the cluster is gone", lambda: owned(jobs, "services") == [])
     status = comes_to_rest(jobs, ledger, NAME)
     assert [each["phase"] for each in status["jobStatus"]] == ["Failed", "Succeeded"]
-    assert owned(jobs, "configmaps") == []
-    assert owned(jobs, "pods") == sorted([first, second])
+    wait_for("the ConfigMap is gone", lambda: owned(jobs, "configmaps") == [])
+    wait_for("only the submit pods are left", lambda: owned(jobs, "pods") == sorted([first, second]))
     assert owned(jobs, "jobs") == [JOB]
 
 
