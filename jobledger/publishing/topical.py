@@ -26,10 +26,11 @@ from jobledger.publishing.cursors import (
 )
 from jobledger.publishing.public_stream import PlacedEvent, Portion
 from jobledger.publishing.sharing import SharedPart, budget
+from jobledger.publishing.topics import existing_partitions
 from projectors.contract.binding import event_of, position_of
 from projectors.contract.page import PublicEvent
-from statemachine.errors import LogError, StoreUnusable
-from statemachine.log.kafka.publishing import Target, last_before, partitions_of
+from statemachine.errors import LogError
+from statemachine.log.kafka.publishing import Target, last_before
 from statemachine.log.kafka.reading import Partition
 from statemachine.log.kafka.records import Message
 
@@ -66,9 +67,7 @@ class TopicStream:
     async def _opened(self) -> "Sequence[_Followed]":
         async with self._opening:
             if not self._ends:
-                count = await partitions_of(self._target)
-                if not count:
-                    raise StoreUnusable(f"{self._target} does not exist, or we have no right to see it")
+                count = await existing_partitions(self._target)
                 address, topic = self._target
                 self._ends = [_Followed(Partition(address, topic, number)) for number in range(count)]
                 self._parts = [self._part(followed) for followed in self._ends]

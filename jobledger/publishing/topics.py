@@ -31,12 +31,17 @@ def in_topic(number: int) -> str:
     return f"partition {number // _OFFSETS}, offset {number % _OFFSETS}"
 
 
-async def lines_in(target: Target) -> AsyncIterator[TopicLine]:
-    """What is committed in the topic, a partition behind the other. Raises LogUnavailable, StoreUnusable."""
+async def existing_partitions(target: Target) -> int:
+    """How many partitions the topic has. Raises LogUnavailable, StoreUnusable."""
     count = await partitions_of(target)
     if not count:
         raise StoreUnusable(f"{target} does not exist, or we have no right to see it")
-    for number in range(count):
+    return count
+
+
+async def lines_in(target: Target) -> AsyncIterator[TopicLine]:
+    """What is committed in the topic, a partition behind the other. Raises LogUnavailable, StoreUnusable."""
+    for number in range(await existing_partitions(target)):
         partition = Partition(target.address, target.topic, number)
         try:
             async for records in partition.read(0, await partition.settled_end()):

@@ -34,7 +34,7 @@ from statemachine.kinds.t9k.kind import DEBUG_COMMAND
 from statemachine.kinds.t9k.modes import debugged, overridden
 from statemachine.kinds.t9k.objects import Member, job_labels, member_labels, metadata, pod_group
 from statemachine.kinds.t9k.parts import T9kScheduler
-from statemachine.kinds.t9k.pods import placed, replica_pod
+from statemachine.kinds.t9k.pods import placed, placed_alone, replica_pod
 from statemachine.kinds.t9k.services import headless, selector
 from statemachine.owned import Child, Manifest
 from statemachine.schema.layout import Container
@@ -90,7 +90,8 @@ def children(state: JobState, spec: BeamSpec) -> Iterator[Child]:
 
     They are built when asked for. Whether the Job should exist yet is for the life to say.
     """
-    job, members = _Job(state, spec), [*map(_Job(state, spec).member, state.running_plan.replicas())]
+    job = _Job(state, spec)
+    members = [*map(job.member, state.running_plan.replicas())]
     if job.scheduler is not None:
         yield pod_group(state, job.scheduler, len(members))
     yield Child("v1", "ConfigMap", _conf_name(state), partial(_config_map, job))
@@ -201,11 +202,9 @@ def _submit_template(job: _Job) -> dict[str, Any]:
     labels = {**entries(slot.template, "metadata.labels"), **_submit_labels(job)}
     if how is not None and how.skip_init:
         spec.pop("initContainers", None)
-    if job.scheduler is not None:
-        spec["schedulerName"] = "t9k-scheduler"
-        labels["scheduler.tensorstack.dev/queue"] = job.scheduler.queue
-    annotations = {**slot.annotations, JOB_UID: job.state.uid}
-    return {**slot.template, "metadata": {"labels": labels, "annotations": annotations}, "spec": spec}
+    placing, queued = placed_alone(job.scheduler)
+    meta = {"labels": labels | queued, "annotations": {**slot.annotations, JOB_UID: job.state.uid}}
+    return {**slot.template, "metadata": meta, "spec": spec | placing}
 
 
 def _submit_labels(job: _Job) -> Mapping[str, str]:

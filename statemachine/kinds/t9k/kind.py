@@ -10,6 +10,8 @@ from statemachine.schema.lookup import find, flag, is_object, number, text
 
 GROUP: Final = "batch.tensorstack.dev"
 VERSION: Final = "v1beta1"
+SCHEDULER: Final = "t9k-scheduler"
+"""Its name in pods. Source: spec R13."""
 
 DEBUG_COMMAND: Final = ("sleep", "inf")
 """What a replica runs in debug mode unless told otherwise. Source: spec R10."""
@@ -34,7 +36,7 @@ def t9k_placement(spec: Mapping[str, Any]) -> Placement:
     asked = find(spec, "scheduler.t9kScheduler")
     if not is_object(asked):
         return Placement()
-    return Placement("t9k-scheduler", text(asked, "queue") or "default", number(asked, "priority") or 0)
+    return Placement(SCHEDULER, text(asked, "queue") or "default", number(asked, "priority") or 0)
 
 
 def debugging(spec: Mapping[str, Any]) -> bool:

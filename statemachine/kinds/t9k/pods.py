@@ -1,9 +1,10 @@
 """A replica's pod, from its template. Source: spec R3, R4, R13."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from statemachine.ids import ATTEMPT
+from statemachine.kinds.t9k.kind import SCHEDULER
 from statemachine.kinds.t9k.objects import Member, member_labels, metadata
 from statemachine.kinds.t9k.parts import T9kScheduler
 from statemachine.kinds.t9k.services import hosted
@@ -11,6 +12,8 @@ from statemachine.owned import Child, Manifest
 from statemachine.schema.layout import Container, Slot
 from statemachine.schema.lookup import entries, items, text
 from statemachine.state import JobState
+
+_QUEUE: Final = "scheduler.tensorstack.dev/queue"
 
 
 class Attached(NamedTuple):
@@ -86,7 +89,7 @@ def _pod_spec(
     containers[training[0]] = training[1]
     spec["restartPolicy"] = "Never"
     if scheduler is not None:
-        spec["schedulerName"] = "t9k-scheduler"
+        spec["schedulerName"] = SCHEDULER
     if attached:
         spec["volumes"] = [*(spec.get("volumes") or []), *(dict(volume.volume) for volume in attached)]
     if skip_init:
@@ -98,21 +101,28 @@ def placed(
     job: JobState, member: Member, scheduler: T9kScheduler | None
 ) -> tuple[dict[str, str], dict[str, str]]:
     """What of the spec, and which labels, put a pod without a template of its own into its group and queue."""
-    spec = {"schedulerName": "t9k-scheduler"} if scheduler is not None else {}
-    return spec, _queue_labels(job, member, scheduler, grouped=True)
+    return _spec(scheduler), _queue_labels(job, member, scheduler, grouped=True)
+
+
+def placed_alone(scheduler: T9kScheduler | None) -> tuple[dict[str, str], dict[str, str]]:
+    """The same of a pod outside of the group of its job."""
+    return _spec(scheduler), {_QUEUE: scheduler.queue} if scheduler is not None else {}
+
+
+def _spec(scheduler: T9kScheduler | None) -> dict[str, str]:
+    return {"schedulerName": SCHEDULER} if scheduler is not None else {}
 
 
 def _queue_labels(
     job: JobState, member: Member, scheduler: T9kScheduler | None, *, grouped: bool
 ) -> dict[str, str]:
     """The labels that put a pod into its group and queue. Source: spec R13."""
-    if scheduler is None:
-        return {}
-    if not grouped:
-        return {"scheduler.tensorstack.dev/queue": scheduler.queue}
+    _, queued = placed_alone(scheduler)
+    if not queued or not grouped:
+        return queued
     return {
         "scheduler.tensorstack.dev/group-name": job.name,
-        "scheduler.tensorstack.dev/queue": scheduler.queue,
+        **queued,
         "scheduler.tensorstack.dev/role": member.role,
     }
 
