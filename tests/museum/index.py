@@ -1,6 +1,6 @@
 """The page that lists all exhibits: `docs/field-mistakes.md`, written anew by `python -m tests.museum`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -24,6 +24,19 @@ in [CONTRIBUTING.md](../CONTRIBUTING.md#the-museum). This page is made of the te
 |---|---|---|
 """
 
+ELSEWHERE: Final[Mapping[str, str]] = {
+    "armadaproject/armada#1896": "A job that had been submitted twice stayed queued for ever in a view, which did "
+    "not know duplicates. Here a job is an object: the API server refuses a second one of its name.",
+}
+"""Issues that were read, and whose mistake cannot be made here: what it was, and why."""
+
+_ELSEWHERE: Final = """
+## Mistakes that cannot be made here
+
+| issue | mistake, and why not here |
+|---|---|
+"""
+
 
 def collected() -> list[Exhibit]:
     """The exhibits of all modules of this package, by issue."""
@@ -35,7 +48,12 @@ def collected() -> list[Exhibit]:
 
 def page() -> str:
     """The whole page."""
-    return _INTRO + "".join(_rows())
+    return (
+        _INTRO
+        + "".join(_rows())
+        + _ELSEWHERE
+        + "".join(f"| {issue} | {why} |\n" for issue, why in ELSEWHERE.items())
+    )
 
 
 def _rows() -> Iterator[str]:

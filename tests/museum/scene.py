@@ -19,6 +19,10 @@ class OneJob:
     def __init__(self, story: Story, old: JobState | None = None) -> None:
         self._story, self._old = story, old
 
+    def becomes(self, story: Story) -> None:
+        """The log is that of another job from now on."""
+        self._story = story
+
     def state(self, _: JobUid) -> JobState:
         """The state that is known."""
         return self._old or self._story.state
@@ -49,7 +53,8 @@ class Scene:
         self.cluster.disturbance = lambda _: ()
         self.observations: list[Observation] = []
         self.created: list[str] = []
-        self.children = Children(OneJob(story, old), self.cluster, self._observe, clock)
+        self._log = OneJob(story, old)
+        self.children = Children(self._log, self.cluster, self._observe, clock)
         self._create = self.cluster.create
         self.cluster.create = self._counted  # type: ignore[method-assign]
 
@@ -68,6 +73,17 @@ class Scene:
         await self._create(
             {"apiVersion": self.story.api, "kind": self.story.kind, "metadata": meta, "spec": spec}
         )
+
+    async def submit_again(self) -> None:
+        """The job object is deleted, and created again under its name: the story is now that of the new one."""
+        self.remove_job()
+        before = self.story
+        meta = {"name": before.name, "namespace": "demo"}
+        stored = await self._create(
+            {"apiVersion": before.api, "kind": before.kind, "metadata": meta, "spec": before.spec}
+        )
+        self.story = Story(before.spec, name=before.name, uid=stored["metadata"]["uid"]).submit()
+        self._log.becomes(self.story)
 
     async def visit(self) -> float | None:
         """The projector has visited the job."""

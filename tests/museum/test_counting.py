@@ -225,3 +225,35 @@ def test_volcano_sh_volcano_4814_pods_that_we_delete_cost_no_restart() -> None:
     for replica in ("worker-0", "worker-1", "worker-2"):
         story.at(7).pod(replica, "Failed", exit_code=143, deleting=True)
     assert (story.state.spent, story.phase) == (0, Phase.RUNNING)
+
+
+def gone_already(kind: Kind, state: JobState, replica: ReplicaState, report: PodObserved) -> Report:
+    return Report.FAILED if report.deleting else RIGHT_REPORT(kind, state, replica, report)
+
+
+RIGHT_REPORT = pods._report
+
+
+@exhibit(
+    "kubeflow/trainer#2124",
+    "A worker that ran, and whose deletion had begun, counted as failed, without any exit code and whatever its "
+    "restart policy was: that failed the job.",
+    wrong=(swap(pods, "_report", gone_already),),
+)
+def test_kubeflow_trainer_2124_a_pod_that_still_runs_has_not_failed() -> None:
+    story = trained(0).at(6).pod("worker-1", "Running", deleting=True)
+    assert (story.phase, story.replica("worker-1").phase) == (Phase.RUNNING, ReplicaPhase.RUNNING)
+    assert story.gone("worker-1").pods == ["worker-0.1", "worker-1.2"]
+
+
+@exhibit(
+    "volcano-sh/volcano#2560",
+    "A pod that was evicted for a job of higher priority used up one of the retries, and the last of them failed "
+    "the job that should only have queued again.",
+    wrong=(swap(pods, "_is_own_end", lambda *_: True),),
+)
+def test_volcano_sh_volcano_2560_a_preempted_pod_costs_no_restart() -> None:
+    story = trained(0).at(6)
+    story.pod("worker-1", "Failed", exit_code=143, deleting=True, disruption="PreemptionByScheduler")
+    assert (story.phase, story.state.spent) == (Phase.RUNNING, 0)
+    assert story.gone("worker-1").pods == ["worker-0.1", "worker-1.2"]

@@ -4,11 +4,13 @@ from k8s_bridge import observe as bridge_observe
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Manifest, Verb
 from projectors import children
-from projectors.children import Children
+from projectors.children import Children, _Made
 from projectors.confirming import Confirming
 from statemachine.events import ReplicaRequested
 from statemachine.ids import JobUid
 from statemachine.observations import WriteRefused
+from statemachine.owned import Child
+from statemachine.state import JobState
 from tests.museum.exhibit import exhibit, given, swap
 from tests.museum.scene import Scene
 from tests.support.scenario import START, Story, workers
@@ -98,3 +100,26 @@ async def test_argoproj_argo_workflows_16294_an_old_state_makes_no_pod() -> None
     await scene.submit()
     await scene.visit()
     assert scene.pods_made == 0
+
+
+def under_its_name(self: Children, _: JobState, child: Child) -> _Made | None:
+    made = (pods[child.replica] for pods in self._made.values() if child.replica in pods)
+    return next(made, None)
+
+
+@exhibit(
+    "kubernetes/kubernetes#131917",
+    "What a controller expected to hear was kept by the name of a job: deleted and created again at once, the new "
+    "one waited for the pod of the old one, and got none.",
+    wrong=(swap(Children, "_made_before", under_its_name),),
+)
+@on_simulated_time
+async def test_kubernetes_kubernetes_131917_a_job_of_the_same_name_waits_for_nothing_of_the_old_one() -> None:
+    scene = Scene(Story(workers(1)).submit())
+    await scene.submit()
+    await scene.visit()
+    given(scene.pods_made == 1, "the pod is made, and nobody hears of it")
+    scene.remove_pod()
+    await scene.submit_again()
+    await scene.visit()
+    assert scene.pods_made == 2

@@ -7,7 +7,7 @@ import pytest
 
 from tests.museum import exhibit as frame
 from tests.museum.exhibit import NoScene, exhibit, given, slug, swap
-from tests.museum.index import PAGE, collected, page
+from tests.museum.index import ELSEWHERE, PAGE, collected, page
 
 
 class Part:
@@ -46,6 +46,7 @@ def test_there_are_as_many_exhibits_as_promised_and_no_two_of_one_issue() -> Non
     issues = [one.issue for one in collected()]
     assert len(issues) >= 40
     assert len(set(issues)) == len(issues)
+    assert not ELSEWHERE.keys() & set(issues)
 
 
 def test_an_exhibit_names_a_repository_and_a_number_and_says_what_went_wrong_in_a_sentence() -> None:

@@ -2,6 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from aiokafka import TopicPartition
 
 from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka import offsets as offsets_module
@@ -14,14 +17,17 @@ from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode
 from statemachine.log.inbox import Post, posted
 from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.reading import Partition
+from statemachine.log.kafka.records import Row
 from statemachine.log.port import EntryDraft, EventLog, Record
 from statemachine.log.reader import Reader
 from statemachine.observations import Observation
 from tests.museum.exhibit import exhibit, given, swap
+from tests.support.kafka_model.installed import brokers_at, installed
 from tests.support.logs import records
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
-from tests.support.simulated import on_simulated_time
+from tests.support.simulated import on_simulated_time, run_simulated
 
 
 class Log(MemoryLog):
@@ -290,3 +296,34 @@ async def test_faust_streaming_faust_158_places_of_a_new_topic_are_not_those_of_
         await assignment.close()
     causes = [decode(record.body).cause for record in await records(log)]
     assert third in causes
+
+
+# ---- records that are gone -----------------------------------------------------------------------------------------
+
+
+async def from_the_end(self: Partition, reader: Any) -> None:
+    reader.seek(self._tp, await self._bound(reader.end_offsets))
+
+
+@exhibit(
+    "faust-streaming/faust#651",
+    "While a worker read its changelog the brokers deleted what it was to read next; it went on at the end, and "
+    "waited for ever for what lay in between.",
+    wrong=(swap(Partition, "_skip_what_is_gone", from_the_end),),
+)
+def test_faust_streaming_faust_651_reading_goes_on_with_the_first_record_that_is_left() -> None:
+    async def offsets() -> list[int]:
+        brokers = brokers_at("model:9092")
+        tp = TopicPartition("changelog", 0)
+        brokers.create(tp.topic, 1, {})
+        stored = brokers.partition(tp)
+        for number in range(6):
+            stored.append([Row(b"key", b"%d" % number, ())], number, 0, transactional=False)
+        stored.begin, stored.log = 3, stored.log[3:]
+        partition = Partition(Address(("model:9092",)), tp.topic, 0)
+        batches = [batch async for batch in partition.read(1, 6)]
+        await partition.close()
+        return [message.offset for batch in batches for message in batch]
+
+    with installed():
+        assert run_simulated(offsets(), 1) == [3, 4, 5]
