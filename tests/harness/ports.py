@@ -19,7 +19,7 @@ def free_row() -> int:
 
 
 def _first_free(offsets: Sequence[int]) -> int:
-    rows = random.sample(_ROWS, len(_ROWS))
+    rows = random.SystemRandom().sample(_ROWS, len(_ROWS))
     return next(row + offsets[0] for row in rows if all(_is_free(row + offset) for offset in offsets))
 
 

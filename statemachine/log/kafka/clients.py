@@ -9,7 +9,7 @@ import logging
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
@@ -51,6 +51,8 @@ from statemachine.log.kafka.privates import (
 )
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 PATIENCE: Final = 10.0
 """Seconds after which a call that no broker has answered is given up."""
@@ -296,10 +298,30 @@ async def parts(address: Address) -> Mapping[str, int]:
             async with asyncio.timeout(PATIENCE):
                 async with told_why(admin):
                     await admin.start()
-                found = await admin.describe_topics()
+                topics = await insisted(admin.describe_topics)
         finally:
             await admin.close()
-    return {each["topic"]: len(each["partitions"]) for each in found}
+    return {topic["topic"]: len(topic["partitions"]) for topic in topics}
+
+
+async def insisted(call: Callable[[], Awaitable[T]], within: float = PATIENCE) -> T:
+    """What `call` of an admin client gives, made again for `within` seconds while its broker cannot answer.
+
+    The client asks a random broker, and knows for seconds after one ended that it was there.
+
+    Raises:
+        KafkaError, TimeoutError: what the last call has raised.
+    """
+    loop = asyncio.get_running_loop()
+    end, pause = loop.time() + within, 0.1
+    while True:
+        try:
+            return await call()
+        except (KafkaError, TimeoutError) as error:
+            if not getattr(error, "retriable", True) or loop.time() + pause > end:
+                raise
+        await asyncio.sleep(pause)
+        pause = min(1.0, 3 * pause)
 
 
 def missing(address: Address, topic: str, partition: int | None = None) -> StoreUnusable:

@@ -1,10 +1,10 @@
 """The topics of a ledger on its brokers: made, set right, and checked for what would lose data."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
@@ -14,7 +14,6 @@ from aiokafka.errors import (
     InvalidReplicationFactorError,
     InvalidTopicError,
     KafkaConnectionError,
-    KafkaError,
     PolicyViolationError,
     TopicAlreadyExistsError,
     for_code,
@@ -22,7 +21,7 @@ from aiokafka.errors import (
 
 from statemachine.errors import ConfigError, LogUnavailable, StoreUnusable
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import FAILURES, OtherProtocol, token_hint, told_why, translated
+from statemachine.log.kafka.clients import FAILURES, OtherProtocol, insisted, token_hint, told_why, translated
 from statemachine.log.kafka.layout import DEFAULT_COPIES, DEFAULT_PARTITIONS, EVENTS, TOPICS, Topic, faults
 
 _TIMEOUT: Final = 10_000
@@ -31,13 +30,8 @@ _TIMEOUT: Final = 10_000
 _SETTLE: Final = 60
 """Seconds until brokers know of everything that was asked for."""
 
-_PAUSES: Final = (0.1, 0.3, 1.0, 3.0)
-"""Seconds before a request is made again: it goes to any broker, and one of them may be away."""
-
 _OWN: Final = 1
 """Source of a setting: the topic's own. Source: Kafka, DescribeConfigs, DYNAMIC_TOPIC_CONFIG."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,28 +182,16 @@ async def _admin(address: Address) -> AsyncIterator[AIOKafkaAdminClient]:
         await admin.close()
 
 
-async def _asked(call: Callable[[], Awaitable[T]]) -> T:
-    """What `call` gives, made again when no broker answers, or none that knows."""
-    for pause in _PAUSES:
-        try:
-            return await call()
-        except (KafkaError, TimeoutError) as error:
-            if not getattr(error, "retriable", True):
-                raise
-            await asyncio.sleep(pause)
-    return await call()
-
-
 async def _look(admin: AIOKafkaAdminClient, address: Address) -> dict[str, Found]:
     """The topics that are there, by their name without prefix.
 
     All topics are asked for: brokers may make one that is asked for by its name.
     """
     ours = {address.topic(topic.name): topic.name for topic in TOPICS}
-    there = {each["topic"]: each for each in await _asked(admin.describe_topics) if each["topic"] in ours}
+    there = {each["topic"]: each for each in await insisted(admin.describe_topics) if each["topic"] in ours}
     if not there:
         return {}
-    settings = await _asked(lambda: _settings(admin, there))
+    settings = await insisted(lambda: _settings(admin, there))
     return {ours[name]: Found.of(there[name], entries) for name, entries in settings.items()}
 
 
@@ -226,7 +208,7 @@ async def _settings(admin: AIOKafkaAdminClient, names: Iterable[str]) -> dict[st
 
 
 async def _brokers(admin: AIOKafkaAdminClient) -> int:
-    return len((await _asked(admin.describe_cluster))["brokers"])
+    return len((await insisted(admin.describe_cluster))["brokers"])
 
 
 async def _apply(
@@ -257,7 +239,7 @@ async def _make(admin: AIOKafkaAdminClient, topic: Topic, name: str, count: int,
     """False if the topic is there already."""
     settings = {setting.name: setting.value for setting in topic.settings(copies)}
     new = NewTopic(name, count, copies, topic_configs=settings)
-    response = await _asked(lambda: admin.create_topics([new], _TIMEOUT))
+    response = await insisted(lambda: admin.create_topics([new], _TIMEOUT))
     for _, code, message in response.topic_errors:
         try:
             _raise_for(code, message, name)
@@ -275,7 +257,7 @@ async def _grow(
     name = address.topic(topic.name)
     if found.partitions >= count or not await _is_empty(address, name, found.partitions):
         return []
-    await _asked(lambda: admin.create_partitions({name: NewPartitions(count)}, _TIMEOUT))
+    await insisted(lambda: admin.create_partitions({name: NewPartitions(count)}, _TIMEOUT))
     return [f"gave {name} {_plural(count, 'partition')}, of which it had {found.partitions}"]
 
 
@@ -290,7 +272,7 @@ async def _set_right(admin: AIOKafkaAdminClient, topic: Topic, name: str, found:
         return []
     settings = {**found.own, **{each.name: each.value for each in wrong}}
     changed = ConfigResource(ConfigResourceType.TOPIC, name, settings)
-    for response in await _asked(lambda: admin.alter_configs([changed])):
+    for response in await insisted(lambda: admin.alter_configs([changed])):
         for code, message, *_ in response.resources:
             _raise_for(code, message, f"the settings of {name}")
     return [
