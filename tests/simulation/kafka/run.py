@@ -64,19 +64,24 @@ async def _story(world: World) -> None:
     await world.make_topics()
     keeper = asyncio.create_task(world.keep_running(), name="keeper")
     looking = asyncio.create_task(_look(world), name="invariants")
-    observing = world.bridge.start(world.observe())
-    await chaos(world)
-    calm(world)
-    await observing
-    await _settle(world)
-    keeper.cancel()
-    looking.cancel()
-    for engine in world.running():
-        engine.stop()
-        await asyncio.wait([engine.process.task or keeper])
-    await asyncio.wait([looking])
-    if not looking.cancelled():
-        looking.result()
+    try:
+        observing = world.bridge.start(world.observe())
+        await chaos(world)
+        calm(world)
+        await observing
+        await _settle(world)
+        keeper.cancel()
+        looking.cancel()
+        for engine in world.running():
+            engine.stop()
+            await asyncio.wait([engine.process.task or keeper])
+    finally:
+        keeper.cancel()
+        looking.cancel()
+        await asyncio.wait([keeper, looking])
+        broken = None if looking.cancelled() else looking.exception()  # of a story that failed before it, too
+    if broken is not None:
+        raise broken
     await _check(world)
 
 
