@@ -26,9 +26,14 @@ class Sight:
 
 
 def is_stray(world: World, pod: PodLife) -> bool:
-    """A controller believed dead had a hand in it, or in another pod of its attempt, or nobody expected it."""
-    of_attempt = world.pods.of_attempt(pod.key)
-    return any(each.unexpected or each.uid in world.weather.disowned for each in of_attempt)
+    """A controller believed dead had a hand in it, or in another pod of its attempt, or nobody expected it.
+
+    Also when such a controller has said that there is no pod, while the one started in its place was making it.
+    """
+    return any(
+        life.unexpected or life.uid in world.weather.disowned or (life.outdated and world.usurped)
+        for life in world.pods.of_attempt(pod.key)
+    )
 
 
 def _pod(world: World, change: Change) -> PodLife | None:

@@ -1,5 +1,6 @@
 """What really happened to the pods, whatever the controllers believe: the cluster's own record."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,12 +18,16 @@ Key = tuple[JobUid, ReplicaName, int]
 
 @dataclass
 class PodLife:
-    """One pod. `held` for its evidence; `unexpected`: made by a create that was given up, see `Weather`."""
+    """One pod. `held` for its evidence; `unexpected`: made by a create that was given up, see `Weather`.
+
+    `outdated`: when it was made, the log already said that its attempt has no pod any more.
+    """
 
     uid: PodUid
     key: Key
     held: bool
     unexpected: bool
+    outdated: bool = False
     ended: str = ""
     ended_before_deletion: bool = False
     deleted: bool = False
@@ -65,7 +70,8 @@ class PodRegister:
         if needs_values(pod):
             self.without_values.append(f"{meta['name']} was made with references in the place of values")
         held, unexpected = EVIDENCE in meta.get("finalizers", ()), self._weather.unexpected
-        life = PodLife(meta["uid"], key_of(pod), held, unexpected)
+        key = key_of(pod)
+        life = PodLife(meta["uid"], key, held, unexpected, self._is_over(key))
         earlier = self._of_attempt.setdefault(life.key, [])
         twins = [each for each in earlier if self._knowable(each) and not each.unexpected]
         if not unexpected:  # such a create nobody can take back, only what it made
@@ -76,6 +82,14 @@ class PodRegister:
     def of_attempt(self, key: Key) -> Sequence[PodLife]:
         """All pods that were made for the attempt."""
         return self._of_attempt.get(key, ())
+
+    def _is_over(self, key: Key) -> bool:
+        """Some entry says that the attempt has no pod any more."""
+        job, replica, attempt = key
+        said = re.compile(
+            rf'"type":"PodGone",[^{{}}]*"replica":"{replica}","attempt":{attempt}[,}}]'.encode()
+        )
+        return any(record.job == job and said.search(record.body) for record in self._log._records)
 
     def _knowable(self, pod: PodLife) -> bool:
         """Its existence could not be missed: something held it until it was seen, or it was seen."""

@@ -6,11 +6,12 @@ from importlib import import_module
 import pytest
 
 from jobledger.wiring.states import LatestStates
+from k8s_bridge.port import EVIDENCE, Change, Manifest, Verb
 from projectors import diff
 from projectors.children import Children
 from projectors.workqueue import WorkQueue
 from statemachine.engine.embedded import Engine
-from statemachine.ids import JobUid, PodUid, ReplicaName, Seq
+from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName, Seq
 from statemachine.kind import Budget
 from statemachine.log.port import Record
 from statemachine.replicas import REPORTS, Move, Pod, Progress, Wish, after
@@ -23,6 +24,7 @@ from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.pods import PodLife
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
+from tests.simulation.verdicts import Excuse
 from tests.simulation.world import Broken, World
 from tests.support.scenario import Story as Told
 from tests.support.scenario import workers
@@ -117,6 +119,46 @@ def test_the_end_of_a_second_pod_of_an_attempt_is_missed_in_the_log(is_told: boo
     life = PodLife(pod, (told.uid, ReplicaName("worker-0"), 1), held=True, unexpected=False, ended="Failed")
     world.pods.pods[pod] = life
     assert [verdict is None for verdict in no_end_is_lost(world, story)] == [is_told]
+
+
+@pytest.mark.parametrize("usurped", [True, False])
+def test_the_end_of_a_pod_made_after_its_attempt_is_excused_where_there_was_a_second_controller(
+    usurped: bool,
+) -> None:
+    world, told = (
+        World(0),
+        Told(workers(2, policy="Never")).submit().pod("worker-0", "Pending").gone("worker-0"),
+    )
+    for seq, body in enumerate(told.bodies, start=1):
+        world.log._records.append(Record(seq, told.uid, Seq(seq), body))
+    for name in ("worker-0", "worker-1"):
+        world.pods.changed(Change(Verb.ADDED, pod_of(told, name), told.now))
+    world.usurped = usurped
+    for life in world.pods.pods.values():
+        life.ended = "Failed"
+    verdicts = list(no_end_is_lost(world, Story.of(world.records())))
+    assert [isinstance(verdict, Excuse) for verdict in verdicts] == [usurped, False]
+
+
+def pod_of(told: Told, name: str) -> Manifest:
+    """A pod of the first attempt, held for its evidence."""
+    kind, _, index = name.partition("-")
+    owner = {
+        "uid": told.uid,
+        "controller": True,
+        "apiVersion": told.api,
+        "kind": told.kind,
+        "name": told.name,
+    }
+    meta = {
+        "name": told.pod_name(name),
+        "uid": f"late-{name}",
+        "labels": {"replica-type": kind, "replica-index": index},
+        "annotations": {ATTEMPT: "1"},
+        "finalizers": [EVIDENCE],
+        "ownerReferences": [owner],
+    }
+    return {"kind": "Pod", "metadata": meta, "spec": {"containers": []}, "status": {"phase": "Pending"}}
 
 
 def _simulate_many(shape: Shape = PYTORCH) -> None:
