@@ -44,30 +44,30 @@ def exhausted() -> TorchStory:
 
 def listed_restarts(state: JobState) -> tuple[int, int | None]:
     (shown,) = [fact for fact in facts(state, START) if isinstance(fact, str) and fact.startswith("{")]
-    found = json.loads(shown)
-    return found["restarts"], found["backoff_limit"]
+    status = json.loads(shown)
+    return status["restarts"], status["backoff_limit"]
 
 
 def granted(story: TorchStory) -> RestartScheduled:
-    (found,) = [
+    (restart,) = [
         event for entry in story.entries for event in entry.events if isinstance(event, RestartScheduled)
     ]
-    return found
+    return restart
 
 
 @pytest.mark.parametrize(
     ("story", "used"), [(started_again_and_made_again, 2), (exhausted, 3)], ids=["running", "failed"]
 )
 def test_every_view_of_the_budget_says_the_same(story: Callable[[], TorchStory], used: int) -> None:
-    told = story()
-    state = told.state
+    life = story()
+    state = life.state
     assert budget(state) == Budget(3, used)
-    why = explain(told.steps).restarts
+    why = explain(life.steps).restarts
     assert why is not None
     assert (why.limit, why.spent, why.left) == (3, used, 3 - used)
-    assert f"restarts used: {used} of 3" in as_text(explain(told.steps))
+    assert f"restarts used: {used} of 3" in as_text(explain(life.steps))
     assert listed_restarts(state) == (used, 3)
-    assert timeline(told.steps).levels[-1][1:] == (3 - used, 3)
+    assert timeline(life.steps).levels[-1][1:] == (3 - used, 3)
     if state.is_final:
         assert f"{used} restarts" in next(outcome(state, ShownJobs(lambda: [state]), ""))
 

@@ -29,8 +29,8 @@ def of_kind(story: Story, kind: IncidentKind) -> list[Incident]:
 
 
 def the(story: Story, kind: IncidentKind) -> Incident:
-    (found,) = of_kind(story, kind)
-    return found
+    (incident,) = of_kind(story, kind)
+    return incident
 
 
 def steps(incident: Incident) -> list[tuple[int, StepKind, tuple[str, ...]]]:
@@ -50,28 +50,32 @@ def test_labels_are_no_incident_and_change_nothing_that_is_said() -> None:
     plain = running().at(9)
     labelled = running().at(9).label(team="a").at(12).label()
     assert len(labelled.entries) == len(plain.entries) + 2
-    told = explain(labelled.steps).model_copy(update={"entries": len(plain.entries)})
-    assert told == explain(plain.steps)
+    explanation = explain(labelled.steps).model_copy(update={"entries": len(plain.entries)})
+    assert explanation == explain(plain.steps)
 
 
 def test_a_restart_tells_evidence_rule_budget_and_what_was_made_and_deleted() -> None:
     story = running().at(20).pod("worker-1", "Failed", containers=OOM, node="node-1")
     story.at(22).gone("worker-1").at(25).pod("worker-1", "Running")
-    found = the(story, IncidentKind.RESTART)
-    assert found.cause is not None
-    assert (found.cause.cause_class, found.cause.container) == (CauseClass.OUT_OF_MEMORY, "pytorch")
-    assert (found.cause.exit_code, found.cause.node, found.cause.pod_uid) == (137, "node-1", "worker-1.1")
-    assert found.cause.rule == "R8 OnFailure"
-    assert found.cause.rule_says.startswith("restart policy OnFailure")
-    assert found.budget is not None
-    assert (found.budget.limit, found.budget.before, found.budget.after) == (3, 3, 2)
-    assert steps(found) == [
+    incident = the(story, IncidentKind.RESTART)
+    assert incident.cause is not None
+    assert (incident.cause.cause_class, incident.cause.container) == (CauseClass.OUT_OF_MEMORY, "pytorch")
+    assert (incident.cause.exit_code, incident.cause.node, incident.cause.pod_uid) == (
+        137,
+        "node-1",
+        "worker-1.1",
+    )
+    assert incident.cause.rule == "R8 OnFailure"
+    assert incident.cause.rule_says.startswith("restart policy OnFailure")
+    assert incident.budget is not None
+    assert (incident.budget.limit, incident.budget.before, incident.budget.after) == (3, 3, 2)
+    assert steps(incident) == [
         (6, StepKind.DISMISSED, ("worker-1",)),
         (7, StepKind.GONE, ("worker-1",)),
         (7, StepKind.REQUESTED, ("worker-1",)),
         (8, StepKind.RUNNING, ("worker-1",)),
     ]
-    assert found.over_at == START + timedelta(seconds=25)
+    assert incident.over_at == START + timedelta(seconds=25)
     assert explain(story.steps).answer.endswith("So far: 1 abnormal incident, made good.")
 
 
@@ -100,9 +104,9 @@ def test_the_first_failure_is_the_one_that_happened_first_not_the_one_seen_first
 
 def test_a_worker_that_stays_failed_lets_the_job_go_on_and_says_so() -> None:
     story = running(2, policy="Never").at(9).pod("worker-1", "Failed", exit_code=139)
-    found = the(story, IncidentKind.FAILURE)
-    assert "exit code 139 (SIGSEGV)" in found.says
-    assert found.says.endswith("The job goes on: worker-0 decides its result.")
+    incident = the(story, IncidentKind.FAILURE)
+    assert "exit code 139 (SIGSEGV)" in incident.says
+    assert incident.says.endswith("The job goes on: worker-0 decides its result.")
     assert explain(story.steps).root_cause is None
 
 
@@ -116,18 +120,18 @@ def test_a_worker_that_stays_failed_lets_the_job_go_on_and_says_so() -> None:
     ],
 )
 def test_failures_of_the_infrastructure_are_named_as_such(fields: Any, cause: CauseClass, says: str) -> None:
-    found = the(running().at(9).pod("worker-1", "Failed", containers=(), **fields), IncidentKind.RESTART)
-    assert found.cause is not None
-    assert found.cause.cause_class is cause
-    assert says in found.says
+    incident = the(running().at(9).pod("worker-1", "Failed", containers=(), **fields), IncidentKind.RESTART)
+    assert incident.cause is not None
+    assert incident.cause.cause_class is cause
+    assert says in incident.says
 
 
 def test_a_pod_that_vanished_is_told_with_its_cost_and_its_return() -> None:
     story = running().at(9).gone("worker-1").at(12).pod("worker-1", "Running")
-    found = the(story, IncidentKind.LOSS)
-    assert found.says.endswith("It is created again, at no cost to the restart budget.")
-    assert [step.what for step in found.led_to] == [StepKind.GONE, StepKind.REQUESTED, StepKind.RUNNING]
-    assert found.over_at == START + timedelta(seconds=12)
+    incident = the(story, IncidentKind.LOSS)
+    assert incident.says.endswith("It is created again, at no cost to the restart budget.")
+    assert [step.what for step in incident.led_to] == [StepKind.GONE, StepKind.REQUESTED, StepKind.RUNNING]
+    assert incident.over_at == START + timedelta(seconds=12)
 
 
 def test_how_a_deleted_pod_ended_tells_more_than_that_it_is_gone() -> None:
@@ -135,9 +139,12 @@ def test_how_a_deleted_pod_ended_tells_more_than_that_it_is_gone() -> None:
     story.at(9).pod(
         "worker-1", "Failed", containers=(), deleting=True, disruption="EvictionByEvictionAPI"
     ).gone("worker-1")
-    found = the(story, IncidentKind.LOSS)
-    assert found.cause is not None
-    assert (found.cause.cause_class, found.cause.reason) == (CauseClass.DISRUPTED, "EvictionByEvictionAPI")
+    incident = the(story, IncidentKind.LOSS)
+    assert incident.cause is not None
+    assert (incident.cause.cause_class, incident.cause.reason) == (
+        CauseClass.DISRUPTED,
+        "EvictionByEvictionAPI",
+    )
 
 
 def test_a_paused_job_says_since_when_and_by_whom() -> None:
@@ -309,10 +316,10 @@ def test_a_pending_job_names_the_replicas_that_are_not_up_and_what_their_contain
 
 def test_the_same_entries_give_the_same_bytes_whether_decided_just_now_or_read_from_the_log() -> None:
     story = running().at(9).pod("worker-1", "Failed", exit_code=3).gone("worker-1")
-    told = explain(story.steps)
+    explanation = explain(story.steps)
     read = explain(retold(JobState(story.uid), map(decode, story.bodies)))
-    assert read.model_dump_json() == told.model_dump_json()
-    assert as_text(read) == as_text(told)
+    assert read.model_dump_json() == explanation.model_dump_json()
+    assert as_text(read) == as_text(explanation)
 
 
 def test_an_explanation_satisfies_the_published_schema() -> None:

@@ -44,7 +44,7 @@ def test_restarts_are_counted_for_each_replica() -> None:
     story = started(spec(restarting("worker", 2, "OnFailure", 1))).pod("worker-0", "Failed").gone("worker-0")
     story.pod("worker-0", "Running").pod("worker-1", "Failed").gone("worker-1").pod("worker-1", "Running")
     said = [incident.says for incident in explain(story.steps).incidents if incident.kind.value == "restart"]
-    assert [each.rpartition(". ")[2] for each in said] == ["It is restarted (restart 1 of 1)."] * 2
+    assert [word.rpartition(". ")[2] for word in said] == ["It is restarted (restart 1 of 1)."] * 2
 
 
 def test_a_job_none_of_whose_replicas_can_be_seen_waits_for_all_of_them() -> None:

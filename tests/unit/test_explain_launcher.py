@@ -18,8 +18,8 @@ def running() -> Story:
 
 def incident(story: Story, kind: IncidentKind) -> str:
     """What is said of the only incident of a kind."""
-    (found,) = (each for each in explain(story.steps).incidents if each.kind is kind)
-    return found.says
+    (incident,) = (candidate for candidate in explain(story.steps).incidents if candidate.kind is kind)
+    return incident.says
 
 
 def test_a_launcher_that_is_held_back_waits_for_its_workers() -> None:

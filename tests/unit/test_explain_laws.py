@@ -115,13 +115,13 @@ def test_every_history_can_be_explained_at_every_entry(story: Story) -> None:
 @given(stories())
 def test_what_was_told_stays_told(story: Story) -> None:
     """Later entries add incidents and consequences; they take nothing away and change no sentence."""
-    told: list[str] = []
+    earlier: list[str] = []
     steps = story.steps
     for length in range(1, len(steps) + 1):
         incidents = explain(steps[:length]).incidents
-        assert [incident.says for incident in incidents][: len(told)] == told
+        assert [incident.says for incident in incidents][: len(earlier)] == earlier
         assert all(step.seq >= incident.seq for incident in incidents for step in incident.led_to)
-        told = [incident.says for incident in incidents]
+        earlier = [incident.says for incident in incidents]
 
 
 @settings(max_examples=100)
@@ -137,7 +137,7 @@ def test_every_restart_failure_loss_and_pause_in_the_log_is_an_incident(story: S
     rest = Chronicle(story.steps).rest
     life = story.entries[: len(story.entries) - len(rest)]
     for event, kind in wanted.items():
-        happened = sum(each.type == event for entry in life for each in entry.events)
+        happened = sum(entry_event.type == event for entry in life for entry_event in entry.events)
         assert kinds.count(kind) >= happened  # type: ignore[arg-type]  # a StrEnum equals its text
 
 

@@ -84,8 +84,8 @@ def test_rest_in_between_is_progress(watched: Watched) -> None:
 
 def test_loops_are_judged_each_for_itself(watched: Watched) -> None:
     watched.after(0, children=Pulse(3, BUSY), status=Pulse(1, BUSY))
-    found = watched.after(PATIENCE + 1, children=Pulse(3, BUSY), status=Pulse(2, BUSY))
-    assert found == ["the loop of children has made no progress for 61 s"]
+    late = watched.after(PATIENCE + 1, children=Pulse(3, BUSY), status=Pulse(2, BUSY))
+    assert late == ["the loop of children has made no progress for 61 s"]
 
 
 def test_a_loop_that_was_stuck_and_gets_on_is_well_again(watched: Watched) -> None:
@@ -165,9 +165,9 @@ async def test_a_clock_that_is_off_is_noted_and_measured_and_takes_nobody_out_of
     check.note(sent, START)
     assert (await health.readiness()).notes == []
     check.note(sent, START - timedelta(hours=1))
-    found = await health.readiness()
-    assert (found.status, len(found.notes)) == ("ok", 1)
-    assert "3600 s ahead" in found.notes[0]
+    report = await health.readiness()
+    assert (report.status, len(report.notes)) == ("ok", 1)
+    assert "3600 s ahead" in report.notes[0]
     samples = {metric.name: given for metric, given in Collector(controller, Tally()).found()}
     assert samples["jobledger_clock_ahead_seconds"] == [((), 3600.0)]
 

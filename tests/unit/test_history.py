@@ -72,4 +72,4 @@ def test_instants_are_stored_such_that_texts_sort_as_time_does() -> None:
     moments = [START + timedelta(microseconds=step) for step in (-1, 0, 1, 999_999, 10**9)]
     texts = [text(moment) for moment in moments]
     assert texts == sorted(texts)
-    assert [datetime.fromisoformat(each) for each in texts] == moments
+    assert [datetime.fromisoformat(word) for word in texts] == moments

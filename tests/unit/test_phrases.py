@@ -70,7 +70,7 @@ def test_a_life_is_told_in_chinese_without_a_word_of_english() -> None:
         "worker-1 失败：容器 pytorch 因超出内存上限被终止（OOMKilled，退出码 137）（节点 node-1）。"
         "将重启（第 1 次重启，上限 1 次）。"
     )
-    assert not [each for each in said if ENGLISH.search(each)]
+    assert not [word for word in said if ENGLISH.search(word)]
     for one, other in zip(english.incidents, chinese.incidents, strict=True):  # only the words differ
         assert one.model_copy(update={"says": ""}) == other.model_copy(update={"says": ""})
 
@@ -87,11 +87,11 @@ def test_what_a_cluster_says_stays_as_it_was_said() -> None:
 
 def test_what_was_noticed_is_said_in_both_languages() -> None:
     story = Story(workers(1)).submit().all_pods("Running").pod("worker-0", "Failed", containers=OOM)
-    noticed = [words.seen_words(entry.cause) for entry in story.entries]
-    assert in_words(noticed[0]) == "job, generation 1 by alice"
-    assert in_words(noticed[-1]) == "pod worker-0 Failed, exit code 137 (SIGKILL)"
-    assert in_words(noticed[-1], "zh") == "Pod worker-0 Failed，退出码 137（SIGKILL）"
-    assert in_words(noticed[0], "zh") == "Job，第 1 代，操作者 alice"
+    causes = [words.seen_words(entry.cause) for entry in story.entries]
+    assert in_words(causes[0]) == "job, generation 1 by alice"
+    assert in_words(causes[-1]) == "pod worker-0 Failed, exit code 137 (SIGKILL)"
+    assert in_words(causes[-1], "zh") == "Pod worker-0 Failed，退出码 137（SIGKILL）"
+    assert in_words(causes[0], "zh") == "Job，第 1 代，操作者 alice"
 
 
 def test_what_was_decided_is_said_in_chinese_without_a_word_of_english() -> None:
@@ -101,11 +101,11 @@ def test_what_was_decided_is_said_in_chinese_without_a_word_of_english() -> None
         "worker-0", "Failed", containers=FAILED
     )
     decided = [event for entry in story.entries for event in entry.events if not isinstance(event, Announced)]
-    said = [in_words(event_words(each), "zh") for each in decided]
+    said = [in_words(event_words(event), "zh") for event in decided]
     assert "worker-1 失败（内存不足，退出码 137）" in said
     assert "worker-1 第 1 次重启，上限 1 次" in said
     assert "worker-0 不再重启：重启次数已用尽" in said
-    assert not [each for each in said if ENGLISH.search(each)]
+    assert not [word for word in said if ENGLISH.search(word)]
 
 
 @pytest.mark.parametrize("kind", CauseClass)
@@ -119,9 +119,9 @@ def test_an_explanation_without_a_language_is_english() -> None:
 
 
 def test_braces_in_values_are_no_names() -> None:
-    found = phrase("{replica} failed: {why}.", replica="worker-0", why="{oops} {0}")
-    assert found.text("zh") == "worker-0 失败：{oops} {0}。"
-    assert str(found) == "worker-0 failed: {oops} {0}."
+    said = phrase("{replica} failed: {why}.", replica="worker-0", why="{oops} {0}")
+    assert said.text("zh") == "worker-0 失败：{oops} {0}。"
+    assert str(said) == "worker-0 failed: {oops} {0}."
 
 
 def test_a_phrase_without_chinese_is_said_in_english() -> None:

@@ -28,7 +28,7 @@ def doing(state: ContainerStatus, restarts: int) -> Container:
     return Container(name="pytorch", state=state, restarts=restarts)
 
 
-def told(story: Story, *containers: Container) -> tuple[Container, ...]:
+def containers_after(story: Story, *containers: Container) -> tuple[Container, ...]:
     """What is known of the worker's containers after each of `containers` was reported, in that order."""
     for container in containers:
         story.pod("worker-0", "Running", containers=[container])
@@ -41,13 +41,13 @@ def started() -> Story:
 
 @pytest.mark.parametrize("now", [doing(RUNNING, 1), doing(WAITING, 1), ended(1)])
 def test_a_container_goes_forward_again_when_it_was_restarted(now: Container) -> None:
-    assert told(started(), ended(0), now) == (now,)
+    assert containers_after(started(), ended(0), now) == (now,)
 
 
 @pytest.mark.parametrize("late", [ended(0), ended(1), doing(RUNNING, 1)])
 def test_a_late_report_of_an_earlier_run_says_nothing(late: Container) -> None:
     story = started()
-    assert told(story, doing(RUNNING, 2), late) == (doing(RUNNING, 2),)
+    assert containers_after(story, doing(RUNNING, 2), late) == (doing(RUNNING, 2),)
     assert story.last == ()
 
 
@@ -58,7 +58,7 @@ def test_what_was_seen_of_containers_is_kept_when_the_pod_is_heard_of_no_more() 
 
 
 def test_within_a_run_a_container_does_not_go_back() -> None:
-    assert told(started(), ended(1), doing(RUNNING, 1)) == (ended(1),)
+    assert containers_after(started(), ended(1), doing(RUNNING, 1)) == (ended(1),)
 
 
 def test_the_restarts_of_every_container_are_observed() -> None:
@@ -72,15 +72,15 @@ def test_the_restarts_of_every_container_are_observed() -> None:
         "initContainerStatuses": [status(2) | {"name": "prepare"}],
         "containerStatuses": [status(7), status(0) | {"name": "side"}, status("many") | {"name": "bad"}],
     }
-    [seen] = observe(Change(Verb.MODIFIED, raw, AT))
-    assert isinstance(seen, PodObserved)
-    assert [container.restarts for container in seen.containers] == [2, 7, 0, 0]
+    [observation] = observe(Change(Verb.MODIFIED, raw, AT))
+    assert isinstance(observation, PodObserved)
+    assert [container.restarts for container in observation.containers] == [2, 7, 0, 0]
 
 
 def test_no_restarts_are_not_written() -> None:
     story = started()
     assert b"restarts" not in encode(story.entries[-1])
-    told(story, doing(RUNNING, 3))
+    containers_after(story, doing(RUNNING, 3))
     assert b'"restarts":3' in encode(story.entries[-1])
 
 
@@ -91,19 +91,19 @@ def attempts(story: Story, *earlier: str) -> list[Attempt]:
 
 def test_previous_means_the_run_before_in_the_same_pod() -> None:
     story = started()
-    told(story, doing(RUNNING, 1))
-    found = chosen(story.state, attempts(story, "older"), previous=True)
-    assert (found.uid, found.before) == (story.replica("worker-0").uid, True)
+    containers_after(story, doing(RUNNING, 1))
+    attempt = chosen(story.state, attempts(story, "older"), previous=True)
+    assert (attempt.uid, attempt.before) == (story.replica("worker-0").uid, True)
 
 
 def test_previous_means_the_pod_before_where_nothing_was_restarted_in_place() -> None:
     story = started()
-    found = chosen(story.state, attempts(story, "older"), previous=True)
-    assert (found.uid, found.before) == ("older", False)
+    attempt = chosen(story.state, attempts(story, "older"), previous=True)
+    assert (attempt.uid, attempt.before) == ("older", False)
 
 
 def test_previous_asks_for_the_restarts_of_the_container_that_was_named() -> None:
     story = started()
-    told(story, doing(RUNNING, 1))
+    containers_after(story, doing(RUNNING, 1))
     with pytest.raises(UnknownReplica, match="no previous attempt"):
         chosen(story.state, attempts(story), container="side", previous=True)

@@ -74,7 +74,7 @@ def missing(text: str) -> Iterator[str]:
 
 
 def test_everything_that_is_cited_of_the_spec_is_there() -> None:
-    assert {path: found for path, text in sources() if (found := list(missing(text)))} == {}
+    assert {path: absent for path, text in sources() if (absent := list(missing(text)))} == {}
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_rule_stands_in_the_spec_with_its_layer_and_its_text(rule: Rule) -> No
 
 
 def test_every_rule_of_a_kind_in_the_spec_is_one_of_the_product() -> None:
-    checked = {each for each in RULE_IDS if each.rstrip("0123456789") in OF_KINDS}
+    checked = {rule for rule in RULE_IDS if rule.rstrip("0123456789") in OF_KINDS}
     assert checked == {rule.id for rule in RULES if not rule.id.startswith("R")}
 
 

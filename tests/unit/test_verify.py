@@ -13,8 +13,8 @@ from tests.support.scenario import Story, workers
 
 
 def story() -> Story:
-    told = Story(workers(2)).submit().all_pods("Pending").at(3).all_pods("Running")
-    return told.at(9).pod("worker-1", "Failed", exit_code=3).gone("worker-1")
+    story = Story(workers(2)).submit().all_pods("Pending").at(3).all_pods("Running")
+    return story.at(9).pod("worker-1", "Failed", exit_code=3).gone("worker-1")
 
 
 def records(bodies: Iterable[bytes]) -> list[Record]:
@@ -32,9 +32,9 @@ def rewritten(bodies: list[bytes], seq: int, change: dict[str, object]) -> list[
     return result
 
 
-def snapshot(told: Story, seq: int) -> Snapshot:
+def snapshot(story: Story, seq: int) -> Snapshot:
     reader = Reader()
-    for record in records(told.bodies)[:seq]:
+    for record in records(story.bodies)[:seq]:
         reader.accept(record)
     return next(iter(reader.unsaved()))
 
@@ -43,16 +43,16 @@ def verdict(bodies: Iterable[bytes], *snapshots: Snapshot) -> Verdict:
     verification = Verification(snapshots)
     for record in records(bodies):
         verification.take(record)
-    (found,) = verification.verdicts()
-    return found
+    (outcome,) = verification.verdicts()
+    return outcome
 
 
 def test_a_history_as_it_was_written_is_in_order() -> None:
-    told = story()
-    found = verdict(told.bodies, snapshot(told, 4))
-    assert found.difference is None
-    assert (found.entries, found.decided_again, found.only_folded, found.snapshots) == (7, 7, 0, 1)
-    assert (found.namespace, found.name) == ("demo", "mnist")
+    life = story()
+    outcome = verdict(life.bodies, snapshot(life, 4))
+    assert outcome.difference is None
+    assert (outcome.entries, outcome.decided_again, outcome.only_folded, outcome.snapshots) == (7, 7, 0, 1)
+    assert (outcome.namespace, outcome.name) == ("demo", "mnist")
 
 
 def test_a_changed_byte_breaks_the_chain_behind_it() -> None:
@@ -64,14 +64,14 @@ def test_a_changed_byte_breaks_the_chain_behind_it() -> None:
 
 
 def test_a_missing_entry_is_found() -> None:
-    told = story()
+    life = story()
     verification = Verification()
-    for record in records(told.bodies):
+    for record in records(life.bodies):
         if record.seq != 3:
             verification.take(record)
-    (found,) = verification.verdicts()
-    assert found.difference is not None
-    assert (found.difference.seq, found.difference.says) == (
+    (outcome,) = verification.verdicts()
+    assert outcome.difference is not None
+    assert (outcome.difference.seq, outcome.difference.says) == (
         4,
         "the job is at entry 2: what lies between is missing or was refused",
     )
@@ -80,12 +80,12 @@ def test_a_missing_entry_is_found() -> None:
 def test_a_decision_that_would_be_another_today_is_shown_with_both_sides() -> None:
     bodies = story().bodies
     events = list(decode(bodies[5]).events)
-    place = next(number for number, each in enumerate(events) if isinstance(each, Announced))
+    place = next(number for number, event in enumerate(events) if isinstance(event, Announced))
     events[place] = Announced(reason="ReplicaRestart", message="as it was said then")
     difference = verdict(rewritten(bodies, 6, {"events": tuple(events)})).difference
     assert difference is not None
     assert (difference.seq, difference.says) == (6, f"event {place + 1} is decided otherwise now")
-    assert [each["message"] for each in difference.recorded] == ["as it was said then"]
+    assert [body["message"] for body in difference.recorded] == ["as it was said then"]
     assert difference.now[0]["message"].startswith("Restart replica mnist-7ac1b-worker-1")
 
 
@@ -105,44 +105,44 @@ def test_events_that_are_missing_or_too_many_are_shown() -> None:
 def test_entries_of_another_policy_are_folded_and_counted_only() -> None:
     bodies = story().bodies
     events = (*decode(bodies[5]).events, Announced(reason="Odd", message="said by other rules"))
-    found = verdict(rewritten(bodies, 6, {"events": events, "policy": 99}))
-    assert found.difference is None
-    assert (found.decided_again, found.only_folded) == (6, 1)
+    outcome = verdict(rewritten(bodies, 6, {"events": events, "policy": 99}))
+    assert outcome.difference is None
+    assert (outcome.decided_again, outcome.only_folded) == (6, 1)
 
 
 def test_a_record_that_cannot_be_read_is_found_and_ends_the_history() -> None:
     bodies = story().bodies
     bodies[3] = b"{"
-    found = verdict(bodies)
-    assert found.difference is not None
-    assert found.difference.seq == 4
-    assert found.difference.says.startswith("the entry is not JSON")
-    assert found.decided_again == 3
+    outcome = verdict(bodies)
+    assert outcome.difference is not None
+    assert outcome.difference.seq == 4
+    assert outcome.difference.says.startswith("the entry is not JSON")
+    assert outcome.decided_again == 3
 
 
 def test_a_snapshot_of_another_state_is_found() -> None:
-    told = story()
-    wrong = replace(snapshot(told, 4), body=encode_state(Story(workers(2)).submit().state))
-    difference = verdict(told.bodies, wrong).difference
+    life = story()
+    wrong = replace(snapshot(life, 4), body=encode_state(Story(workers(2)).submit().state))
+    difference = verdict(life.bodies, wrong).difference
     assert difference is not None
     assert difference.says == "the snapshot holds another state than the entries fold to"
 
 
 def test_a_snapshot_of_another_entry_is_found() -> None:
-    told = story()
-    difference = verdict(told.bodies, replace(snapshot(told, 4), head="0" * 64)).difference
+    life = story()
+    difference = verdict(life.bodies, replace(snapshot(life, 4), head="0" * 64)).difference
     assert difference is not None
     assert difference.says == "the snapshot names another entry than the log has there"
 
 
 def test_a_snapshot_ahead_of_the_log_is_found() -> None:
-    told = story()
-    difference = verdict(told.bodies[:3], snapshot(told, 4)).difference
+    life = story()
+    difference = verdict(life.bodies[:3], snapshot(life, 4)).difference
     assert difference is not None
     assert difference.says == "a snapshot was taken at entry 4, which the log does not have"
 
 
 def test_a_snapshot_of_another_layout_is_left_alone() -> None:
-    told = story()
-    found = verdict(told.bodies, replace(snapshot(told, 4), version=99, body=b"?"))
-    assert (found.difference, found.snapshots) == (None, 0)
+    life = story()
+    outcome = verdict(life.bodies, replace(snapshot(life, 4), version=99, body=b"?"))
+    assert (outcome.difference, outcome.snapshots) == (None, 0)

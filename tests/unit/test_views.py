@@ -32,7 +32,7 @@ def job(story: TorchStory) -> dict[str, Any]:
 
 def test_the_phase_is_told_by_the_conditions() -> None:
     story = TorchStory(training()).submit()
-    told = [phase_of(job(story))]
+    phases = [phase_of(job(story))]
     for act in (
         story.up,
         lambda: story.pod("worker-0", "Failed", exit_code=137),
@@ -42,8 +42,8 @@ def test_the_phase_is_told_by_the_conditions() -> None:
         lambda: story.pod("master-0", "Succeeded"),
     ):
         act()
-        told.append(phase_of(job(story)))
-    assert told == ["Pending", "Running", "Running", "Paused", "Resuming", "Running", "Succeeded"]
+        phases.append(phase_of(job(story)))
+    assert phases == ["Pending", "Running", "Running", "Paused", "Resuming", "Running", "Succeeded"]
     assert phase_of(job(story)) == story.phase
 
 
@@ -120,8 +120,8 @@ def cluster_of_one() -> Iterator[Callable[[dict[str, Any]], ClusterJobs]]:
 
         def shown(only: dict[str, Any]) -> ClusterJobs:
             group = discovery(only["kind"], group=only["apiVersion"])
-            meta, (found,) = only["metadata"], group
-            place = f"{found}/namespaces/{meta['namespace']}/{only['kind'].lower()}s/{meta['name']}"
+            meta, (api_group,) = only["metadata"], group
+            place = f"{api_group}/namespaces/{meta['namespace']}/{only['kind'].lower()}s/{meta['name']}"
             fake.answers |= {**group, place: only, "/api/v1/namespaces/demo/events": listed()}
             return ClusterJobs(fake.api())
 

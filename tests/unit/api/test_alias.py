@@ -33,9 +33,9 @@ JSON = {"Content-Type": "application/json"}
 async def running(folder: Path, *jobs: dict[str, Any], **options: Any) -> AsyncIterator[Browser]:
     """A server with these jobs, which run."""
     async with console(folder, ConsoleOptions(**options)) as browser:
-        for each in jobs or (job(replicas=2),):
-            await browser.submit(each)
-            await phase(browser.app, each["metadata"]["name"], "Running")
+        for raw in jobs or (job(replicas=2),):
+            await browser.submit(raw)
+            await phase(browser.app, raw["metadata"]["name"], "Running")
         yield browser
 
 
@@ -98,11 +98,11 @@ async def test_changes_keep_their_form_and_name_their_successor(
 async def test_the_list_is_that_of_the_page_with_its_filters_order_and_paging(tmp_path: Path) -> None:
     jobs = [job(f"job-{number}") for number in range(12)]
     async with running(tmp_path, *jobs, job("other")) as browser:
-        found = await json(browser, f"{JOBS}?q=JOB-&sort=name&way=asc&size=10")
-        assert [each["name"] for each in found["items"]] == sorted(f"job-{n}" for n in range(12))[:10]
-        assert (found["total"], found["page"], found["size"]) == (12, 1, 10)
+        answer = await json(browser, f"{JOBS}?q=JOB-&sort=name&way=asc&size=10")
+        assert [item["name"] for item in answer["items"]] == sorted(f"job-{n}" for n in range(12))[:10]
+        assert (answer["total"], answer["page"], answer["size"]) == (12, 1, 10)
         rest = await json(browser, f"{JOBS}?q=job-&sort=name&way=asc&size=10&page=2")
-        assert [each["name"] for each in rest["items"]] == ["job-8", "job-9"]
+        assert [item["name"] for item in rest["items"]] == ["job-8", "job-9"]
         one = rest["items"][0]
         assert (one["kind"], one["namespace"]) == (KIND, "default")
         assert one["createdAt"].endswith("Z")
@@ -139,23 +139,23 @@ async def test_a_job_is_told_with_canonical_spec_status_sums_restarts_and_comman
     async with running(tmp_path, manifest) as browser:
         answer = await browser.client.get(TRAIN)
         assert "hunter2" not in answer.text
-        found = answer.json()
-        assert (found["kind"], found["name"], found["phase"], found["gone"]) == (
+        view = answer.json()
+        assert (view["kind"], view["name"], view["phase"], view["gone"]) == (
             KIND,
             "train",
             "Running",
             False,
         )
-        assert found["sums"] == {
+        assert view["sums"] == {
             "cpu": {"request": 1.0, "limit": 4.0},
             "nvidia.com/gpu": {"request": 2.0, "limit": 2.0},
         }
-        assert found["restarts"] == {"count": 0, "limit": 3}
-        assert found["status"]["phase"] == "Running"
-        assert found["spec"]["replicaSpecs"][0]["replicas"] == 2
-        assert found["commands"]["launch"] == "python train.py"
-        assert list(found["commands"]["replicas"]) == ["worker-0", "worker-1"]
-        assert {"pause", "delete", "clone"} <= {*found["actions"]}
+        assert view["restarts"] == {"count": 0, "limit": 3}
+        assert view["status"]["phase"] == "Running"
+        assert view["spec"]["replicaSpecs"][0]["replicas"] == 2
+        assert view["commands"]["launch"] == "python train.py"
+        assert list(view["commands"]["replicas"]) == ["worker-0", "worker-1"]
+        assert {"pause", "delete", "clone"} <= {*view["actions"]}
 
 
 async def test_the_blocks_of_a_job_are_told_one_by_one(tmp_path: Path) -> None:
@@ -168,11 +168,11 @@ async def test_the_blocks_of_a_job_are_told_one_by_one(tmp_path: Path) -> None:
         events = (await json(browser, f"{TRAIN}/events"))["items"]
         assert {"name", "at", "type", "reason", "message"} == {*events[0]}
         history = await json(browser, f"{TRAIN}/history")
-        assert [each["seq"] for each in history["items"]] == list(range(1, history["total"] + 1))
+        assert [item["seq"] for item in history["items"]] == list(range(1, history["total"] + 1))
         assert history["items"][0]["actor"] == "test"
         assert history["items"][-1]["after"] == "Running"
         second = await json(browser, f"{TRAIN}/history?size=1&page=2")
-        assert [each["seq"] for each in second["items"]] == [2]
+        assert [item["seq"] for item in second["items"]] == [2]
         assert (await json(browser, f"{TRAIN}/history?size=10&page=99"))["items"] == []
         replicas = (await json(browser, f"{TRAIN}/replicas"))["items"]
         assert [(replica["name"], replica["phase"], replica["primary"]) for replica in replicas] == [
@@ -188,8 +188,8 @@ async def test_a_job_that_is_gone_is_still_told(tmp_path: Path) -> None:
     async with running(tmp_path) as browser:
         await browser.app.delete(await browser.app.job("default", "train"), "alice")
         await gone(browser.app, "train")
-        found = await json(browser, TRAIN)
-        assert (found["gone"], found["actions"]) == (True, [])
+        view = await json(browser, TRAIN)
+        assert (view["gone"], view["actions"]) == (True, [])
         assert (await json(browser, f"{TRAIN}/history"))["items"][-1]["types"]
 
 
@@ -270,10 +270,10 @@ async def test_validate_gives_the_canonical_form_errors_and_warnings_and_makes_n
     async with console(tmp_path) as browser:
         old = job(runPolicy={"cleanUpPolicy": "None"})
         old["metadata"]["labels"] = {"version": "1e3"}  # a text, whatever YAML would make of it
-        found = (await browser.client.post(f"{JOBS}/validate", json=old)).json()
-        assert found["errors"] == []
-        assert found["manifest"]["metadata"]["labels"] == {"version": "1e3"}
-        assert found["manifest"]["kind"] == KIND
+        verdict = (await browser.client.post(f"{JOBS}/validate", json=old)).json()
+        assert verdict["errors"] == []
+        assert verdict["manifest"]["metadata"]["labels"] == {"version": "1e3"}
+        assert verdict["manifest"]["kind"] == KIND
         wrong = job(replicas=-1)
         answer = await browser.client.post(f"{JOBS}/validate", json=wrong)
         assert answer.status_code == 200
@@ -301,10 +301,10 @@ async def test_an_older_spelling_is_made_canonical_with_a_warning_each(tmp_path:
                 "worker": {"replicas": 1, "template": {"spec": {"containers": [container]}}},
             },
         }
-        found = (await browser.client.post(f"{JOBS}/validate", json=old)).json()
-        assert found["manifest"]["kind"] == "DeepSpeedJob"
-        assert found["manifest"]["spec"]["config"]["slotsPerWorker"] == 2
-        said = [warning["text"] for warning in found["warnings"]]
+        verdict = (await browser.client.post(f"{JOBS}/validate", json=old)).json()
+        assert verdict["manifest"]["kind"] == "DeepSpeedJob"
+        assert verdict["manifest"]["spec"]["config"]["slotsPerWorker"] == 2
+        said = [warning["text"] for warning in verdict["warnings"]]
         assert "kind DeepspeedJob → DeepSpeedJob" in said
         assert "config.slotPerWorker → config.slotsPerWorker" in said
 
@@ -420,8 +420,8 @@ async def test_a_page_of_another_site_changes_nothing(
     async with running(tmp_path) as browser:
         answer = await browser.client.request(method, path, json={"pause": True}, headers=headers)
         assert answer.status_code == 403
-        found = await browser.app.job("default", "train")
-        assert "runMode" not in found["spec"]
+        manifest = await browser.app.job("default", "train")
+        assert "runMode" not in manifest["spec"]
 
 
 @pytest.mark.parametrize(
@@ -510,8 +510,8 @@ async def test_claims_and_queues_of_the_namespace_are_offered(tmp_path: Path) ->
             "kind": "Queue",
             "metadata": {"name": "fast", "namespace": "default"},
         }
-        for each in (claim, queue):
-            await browser.app.cluster.create(each)
+        for child in (claim, queue):
+            await browser.app.cluster.create(child)
         assert (await json(browser, "/api/pvcs"))["items"] == [
             {"name": "tutorial", "phase": "", "size": "1Gi", "accessModes": ["ReadWriteMany"]}
         ]
@@ -577,4 +577,4 @@ async def test_the_last_lines_of_a_file_are_read_from_its_end(tail: int, text: b
         attempts=[attempt],
     )
     assert log.seekable
-    assert b"".join([each async for each in await ended(log, tail, follow=follow)]) == text
+    assert b"".join([line async for line in await ended(log, tail, follow=follow)]) == text

@@ -22,8 +22,8 @@ from tests.unit.api.words import SECONDS, app_in_memory, config_map, elastic, go
 async def test_a_submitted_job_runs_to_its_end() -> None:
     async with app_in_memory() as app:
         await app.submit(written(job(run_seconds="0.05")), "me")
-        found = await phase(app, "train", "Succeeded")
-        assert found["metadata"]["annotations"][ACTOR] == "me"
+        manifest = await phase(app, "train", "Succeeded")
+        assert manifest["metadata"]["annotations"][ACTOR] == "me"
 
 
 async def test_nothing_is_created_if_one_of_the_manifests_cannot_be() -> None:
@@ -54,7 +54,7 @@ async def test_a_taken_name_is_refused_and_leaves_the_other_jobs_uncreated() -> 
         await app.submit(written(job()), "me")
         with pytest.raises(JobExists, match='"train" exists already'):
             await app.submit(written(job("new"), job()), "me")
-        assert [each["metadata"]["name"] for each in await app.jobs()] == ["train"]
+        assert [stored["metadata"]["name"] for stored in await app.jobs()] == ["train"]
 
 
 async def test_what_pods_refer_to_is_created_first_and_replaced_when_it_comes_again() -> None:
@@ -70,8 +70,8 @@ async def test_a_job_that_only_the_controller_can_refuse_is_stored_and_fails() -
         manifest = job()
         del manifest["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["image"]
         await app.submit(written(manifest), "me")
-        found = await phase(app, "train", "Failed")
-        assert found["status"]["conditions"][-1]["reason"] == "InvalidSpec"
+        stored = await phase(app, "train", "Failed")
+        assert stored["status"]["conditions"][-1]["reason"] == "InvalidSpec"
 
 
 async def test_an_unknown_job_is_named_with_the_nearest() -> None:
@@ -85,24 +85,26 @@ async def test_an_unknown_job_is_named_with_the_nearest() -> None:
 async def test_a_deleted_job_is_gone_once_its_pods_are_and_its_history_is_not() -> None:
     async with app_in_memory() as app:
         (created,) = await app.submit(written(job()), "me")
-        found = await phase(app, "train", "Running")
-        await app.delete(found, "somebody")
+        manifest = await phase(app, "train", "Running")
+        await app.delete(manifest, "somebody")
         await gone(app, "train")
         with pytest.raises(UnknownJob, match="history train"):
             await app.job("default", "train")
         uid = created["metadata"]["uid"]
         assert phase_of(await app.job("default", "train", uid=uid)) == "Deleted"
-        assert [each["metadata"]["uid"] for each in await app.jobs(gone=True)] == [uid]
+        assert [manifest["metadata"]["uid"] for manifest in await app.jobs(gone=True)] == [uid]
         assert (await app.history(uid))[-1]["events"][-1]["type"] == "JobClosed"
 
 
 async def test_the_history_says_who_deleted_a_job() -> None:
     async with app_in_memory() as app:
         await app.submit(written(job()), "me")
-        found = await phase(app, "train", "Running")
-        await app.delete(found, "somebody")
+        manifest = await phase(app, "train", "Running")
+        await app.delete(manifest, "somebody")
         await gone(app, "train")
-        events = [event for entry in await app.history(found["metadata"]["uid"]) for event in entry["events"]]
+        events = [
+            event for entry in await app.history(manifest["metadata"]["uid"]) for event in entry["events"]
+        ]
         assert [event["actor"] for event in events if event["type"] == "JobDeleted"] == ["somebody"]
 
 
@@ -112,18 +114,18 @@ async def test_pods_of_a_deleted_job_can_be_hurried() -> None:
         meta = manifest["spec"]["replicaSpecs"][0]["template"]["metadata"]
         meta["annotations"]["sim.jobledger.dev/stop-seconds"] = "600"
         await app.submit(written(manifest), "me")
-        found = await phase(app, "train", "Running")
-        await app.delete(found, "me", grace=0)
+        stored = await phase(app, "train", "Running")
+        await app.delete(stored, "me", grace=0)
         await gone(app, "train")
 
 
 async def test_a_process_that_deletes_no_pods_gives_them_no_grace_period_and_deletes_nothing() -> None:
     async with app_in_memory() as app:
         await app.submit(written(job()), "me")
-        found = await phase(app, "train", "Running")
+        manifest = await phase(app, "train", "Running")
         app.controller.options = ControllerOptions(roles=frozenset({Role.FRONT}))
         with pytest.raises(NotPossible, match="--grace-period"):
-            await app.delete(found, "me", grace=0)
+            await app.delete(manifest, "me", grace=0)
         assert "deletionTimestamp" not in (await app.job("default", "train"))["metadata"]
 
 
@@ -147,8 +149,8 @@ async def test_an_elastic_job_is_scaled() -> None:
         await app.submit(written(elastic()), "me")
         await app.scale(await phase(app, "train", "Running"), 3, "me")
         async with asyncio.timeout(SECONDS):
-            async for _, found in app.watch(name="train"):
-                if found and found["status"]["aggregate"]["running"] == 3:
+            async for _, manifest in app.watch(name="train"):
+                if manifest and manifest["status"]["aggregate"]["running"] == 3:
                     return
 
 
@@ -164,8 +166,8 @@ async def test_a_job_that_is_not_elastic_cannot_be_scaled() -> None:
 async def test_nothing_can_be_wished_of_a_job_that_has_ended() -> None:
     async with app_in_memory() as app:
         await app.submit(written(job(run_seconds="0.05")), "me")
-        found = await phase(app, "train", "Succeeded")
-        for wish in (app.pause(found, True, "me"), app.scale(found, 2, "me")):
+        manifest = await phase(app, "train", "Succeeded")
+        for wish in (app.pause(manifest, True, "me"), app.scale(manifest, 2, "me")):
             with pytest.raises(NotPossible, match=r"it has ended \(Succeeded\)"):
                 await wish
 
@@ -177,45 +179,45 @@ async def _log_of(app_logs: object) -> bytes:
 async def test_logs_are_those_of_the_primary_unless_a_replica_is_named() -> None:
     async with app_in_memory() as app:
         await app.submit(written(job(replicas=2)), "me")
-        found = await phase(app, "train", "Running")
-        pods = [replica["name"] for replica in found["status"]["tasks"][0]["replicas"]]
+        manifest = await phase(app, "train", "Running")
+        pods = [replica["name"] for replica in manifest["status"]["tasks"][0]["replicas"]]
         assert isinstance(app.cluster, MemoryCluster)
         for number, pod in enumerate(pods):
             app.cluster.write_log("default", pod, b"I am %d\n" % number)
-        assert await _log_of(await app.logs(found)) == b"I am 0\n"
-        assert await _log_of(await app.logs(found, replica="worker-1")) == b"I am 1\n"
-        assert await _log_of(await app.logs(found, replica=pods[1])) == b"I am 1\n"
+        assert await _log_of(await app.logs(manifest)) == b"I am 0\n"
+        assert await _log_of(await app.logs(manifest, replica="worker-1")) == b"I am 1\n"
+        assert await _log_of(await app.logs(manifest, replica=pods[1])) == b"I am 1\n"
 
 
 async def test_previous_logs_are_those_before_the_restart() -> None:
     async with app_in_memory() as app:
         assert isinstance(app.cluster, MemoryCluster)
         await app.submit(written(job()), "me")
-        found = await phase(app, "train", "Running")
-        pod = found["status"]["tasks"][0]["replicas"][0]["name"]
+        manifest = await phase(app, "train", "Running")
+        pod = manifest["status"]["tasks"][0]["replicas"][0]["name"]
         app.cluster.write_log("default", pod, b"before")
         app.cluster.end_pod("default", pod, 1)
-        uid = found["metadata"]["uid"]
+        uid = manifest["metadata"]["uid"]
 
         async def restarted() -> bool:
             return len(await app.attempts(uid)) == 2
 
         await until(restarted)
         app.cluster.write_log("default", pod, b"after")
-        assert await _log_of(await app.logs(found)) == b"after"
-        assert await _log_of(await app.logs(found, previous=True)) == b"before"
+        assert await _log_of(await app.logs(manifest)) == b"after"
+        assert await _log_of(await app.logs(manifest, previous=True)) == b"before"
 
 
 async def test_unknown_replicas_attempts_and_containers_are_refused_with_what_there_is() -> None:
     async with app_in_memory() as app:
         await app.submit(written(job()), "me")
-        found = await phase(app, "train", "Running")
+        manifest = await phase(app, "train", "Running")
         with pytest.raises(UnknownReplica, match='no replica "worker-7", it has worker-0'):
-            await app.logs(found, replica="worker-7")
+            await app.logs(manifest, replica="worker-7")
         with pytest.raises(UnknownReplica, match="no previous attempt"):
-            await app.logs(found, previous=True)
+            await app.logs(manifest, previous=True)
         with pytest.raises(UnknownReplica, match='container "x" is not one'):
-            await app.logs(found, container="x")
+            await app.logs(manifest, container="x")
 
 
 async def test_a_watch_tells_what_is_there_then_every_change() -> None:
@@ -227,8 +229,8 @@ async def test_a_watch_tells_what_is_there_then_every_change() -> None:
             assert (await anext(watch))[0] == "ADDED"
             assert (await anext(watch))[0] == "SYNCED"
             await app.submit(written(job("second")), "me")
-            type_, found = await anext(watch)
-        assert (type_, found["metadata"]["name"]) == ("ADDED", "second")
+            type_, manifest = await anext(watch)
+        assert (type_, manifest["metadata"]["name"]) == ("ADDED", "second")
 
 
 async def test_a_watch_tells_of_selected_jobs_and_when_they_are_so_no_longer() -> None:
@@ -241,14 +243,14 @@ async def test_a_watch_tells_of_selected_jobs_and_when_they_are_so_no_longer() -
         async with asyncio.timeout(SECONDS):
             watch = app.watch(selector=Selector.of("team=a"))
             assert [(await anext(watch))[0] for _ in range(2)] == ["ADDED", "SYNCED"]
-            told = []
+            changes = []
             for name, team in (("second", "c"), ("second", "a"), ("first", "b"), ("first", "a")):
                 ref = Ref("batch.tensorstack.dev/v1beta1", "PyTorchTrainingJob", "default", name)
                 await app.cluster.patch(ref, {"metadata": {"labels": {"team": team}}})
                 if team in ("a", "b"):
-                    type_, found = await anext(watch)
-                    told.append((type_, found["metadata"]["name"]))
-        assert told == [("ADDED", "second"), ("DELETED", "first"), ("ADDED", "first")]
+                    type_, item = await anext(watch)
+                    changes.append((type_, item["metadata"]["name"]))
+        assert changes == [("ADDED", "second"), ("DELETED", "first"), ("ADDED", "first")]
 
 
 def test_a_job_that_is_being_deleted_keeps_the_labels_that_it_is_selected_by() -> None:
@@ -260,14 +262,14 @@ async def test_why_tells_of_a_restart() -> None:
     async with app_in_memory() as app:
         assert isinstance(app.cluster, MemoryCluster)
         await app.submit(written(job(replicas=2)), "me")
-        found = await phase(app, "train", "Running")
-        app.cluster.end_pod("default", found["status"]["tasks"][0]["replicas"][1]["name"], 3)
-        uid = found["metadata"]["uid"]
+        manifest = await phase(app, "train", "Running")
+        app.cluster.end_pod("default", manifest["status"]["tasks"][0]["replicas"][1]["name"], 3)
+        uid = manifest["metadata"]["uid"]
 
-        async def told() -> bool:
+        async def explained() -> bool:
             return "restart" in {incident["kind"] for incident in (await app.why(uid))["incidents"]}
 
-        await until(told)
+        await until(explained)
 
 
 async def test_a_working_controller_has_no_troubles() -> None:

@@ -59,9 +59,9 @@ def detail(response: httpx.Response, status: int, code: str) -> str:
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     assert response.json()["code"] == code
-    found = str(response.json()["detail"])
-    assert "\n" not in found
-    return found
+    text = str(response.json()["detail"])
+    assert "\n" not in text
+    return text
 
 
 # ---- who asks ----------------------------------------------------------------------------------------------
@@ -165,9 +165,9 @@ async def test_every_route_refuses_those_who_may_nothing() -> None:
     async with cluster(lambda _: False) as (client, app, _):
         await app.submit(written(job()), "me")
         await phase(app, "train", "Running")
-        found = _requests(create(app, reviews=Reviews(FakeReviews())))
-        assert len(found) > 12
-        for method, path in found:
+        requests = _requests(create(app, reviews=Reviews(FakeReviews())))
+        assert len(requests) > 12
+        for method, path in requests:
             filled = path.format(namespace="default", name="train", job="train")
             body = job("new") if path == "/v1/jobs" else {"replicas": 1}
             response = await client.request(method, filled, json=None if method == "GET" else body)
@@ -175,7 +175,7 @@ async def test_every_route_refuses_those_who_may_nothing() -> None:
             assert said.startswith('"alice" has no right to '), (method, path)
             assert JOBS in said or path in ("/v1/pvcs", "/v1/queues")
         assert (await client.get(PASSING_OVER)).json() == []
-        assert [each["metadata"]["name"] for each in await app.jobs()] == ["train"]
+        assert [manifest["metadata"]["name"] for manifest in await app.jobs()] == ["train"]
 
 
 @pytest.mark.parametrize(
@@ -297,12 +297,12 @@ async def test_a_watch_shows_what_may_be_watched(monkeypatch: pytest.MonkeyPatch
         detail(await client.get("/v1/watch?namespace=other"), 403, "no-right")
         watch, first_is_sent = app.watch, asyncio.Event()
 
-        async def told(**options: Any) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-            async for each in watch(**options):
-                yield each
+        async def signalling(**options: Any) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+            async for change in watch(**options):
+                yield change
                 first_is_sent.set()
 
-        monkeypatch.setattr(app, "watch", told)
+        monkeypatch.setattr(app, "watch", signalling)
         watching = asyncio.create_task(client.get("/v1/watch?namespace=default"))
         await first_is_sent.wait()
         fake.closing.close()

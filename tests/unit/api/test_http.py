@@ -83,9 +83,9 @@ async def test_a_phase_that_there_is_not_is_a_problem_that_names_the_nearest() -
 
 
 def labelled(name: str, **labels: str) -> dict[str, Any]:
-    found = job(name)
-    found["metadata"]["labels"] = labels
-    return found
+    manifest = job(name)
+    manifest["metadata"]["labels"] = labels
+    return manifest
 
 
 async def test_jobs_are_selected_by_their_labels() -> None:
@@ -104,10 +104,10 @@ async def test_jobs_are_selected_by_their_labels() -> None:
             ("!team", ["third"]),
             ("team=a,team=b", []),
         ):
-            found = await client.get("/v1/jobs", params={"labelSelector": selector})
-            assert [each["metadata"]["name"] for each in found.json()["items"]] == expected, selector
-        found = await client.get("/v1/jobs", params={"labelSelector": "team=b", "phase": "Running"})
-        assert [each["metadata"]["name"] for each in found.json()["items"]] == ["second"]
+            answer = await client.get("/v1/jobs", params={"labelSelector": selector})
+            assert [item["metadata"]["name"] for item in answer.json()["items"]] == expected, selector
+        answer = await client.get("/v1/jobs", params={"labelSelector": "team=b", "phase": "Running"})
+        assert [item["metadata"]["name"] for item in answer.json()["items"]] == ["second"]
 
 
 @pytest.mark.parametrize("path", ["/v1/jobs", "/v1/watch"])
@@ -337,13 +337,13 @@ async def test_events_history_and_why_of_a_job() -> None:
         await client.post("/v1/jobs", json=job(run_seconds="0.05"))
         await phase(app, "train", "Succeeded")
 
-        async def told() -> bool:
+        async def ended() -> bool:
             items = (await client.get("/v1/jobs/default/train/events")).json()["items"]
-            return "Succeeded" in [each["reason"] for each in items]
+            return "Succeeded" in [item["reason"] for item in items]
 
-        await until(told)
+        await until(ended)
         history = (await client.get("/v1/jobs/default/train/history")).json()["items"]
-        assert [each["seq"] for each in history] == list(range(1, len(history) + 1))
+        assert [item["seq"] for item in history] == list(range(1, len(history) + 1))
         assert (await client.get("/v1/jobs/default/train/why")).json()["incidents"]
 
 
@@ -355,7 +355,7 @@ async def test_what_looks_like_a_secret_is_not_shown() -> None:
         answers = [await client.post("/v1/jobs", json=manifest)]
         await phase(app, "train", "Running")
         answers += [
-            await client.get(f"/v1/jobs{each}") for each in ("", "/default/train", "/default/train/history")
+            await client.get(f"/v1/jobs{page}") for page in ("", "/default/train", "/default/train/history")
         ]
         assert [answer.status_code for answer in answers] == [201, 200, 200, 200]
         assert not [answer for answer in answers if "hush" in answer.text]
@@ -454,13 +454,13 @@ async def test_streams_end_when_the_server_does() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
 async def test_a_kind_may_be_called_by_any_of_its_names(kind: Kind) -> None:
-    names, other = kind.names, next(each.names.kind for each in KINDS if each is not kind)
+    names, other = kind.names, next(known_kind.names.kind for known_kind in KINDS if known_kind is not kind)
     name = job_of(kind).name
     async with server() as (client, app):
         await app.submit(manifests_of(kind), "tests")
         for word in (names.kind, names.kind.lower(), names.plural, names.singular, *names.short):
-            found = await client.get(f"/v1/jobs/default/{name}?kind={word}")
-            assert found.json()["kind"] == names.kind
+            answer = await client.get(f"/v1/jobs/default/{name}?kind={word}")
+            assert answer.json()["kind"] == names.kind
             listed = (await client.get(f"/v1/jobs?kind={word}")).json()["items"]
             assert [manifest["metadata"]["name"] for manifest in listed] == [name]
         _is_problem(await client.get(f"/v1/jobs/default/{name}?kind={other}"), 404, "unknown-job")
@@ -472,9 +472,9 @@ async def test_a_job_under_an_older_name_of_its_kind_is_one_of_the_kind() -> Non
     async with server() as (client, app):
         await app.submit(written({**job_of(kind).raw, "kind": alias.kind}), "tests")
         for word in (alias.kind, kind.names.kind, *kind.names.short):
-            found = await client.get(f"/v1/jobs/default/{name}?kind={word}")
-            assert found.json()["kind"] == alias.kind
-            await until(lambda: app.records(found.json()["metadata"]["uid"]))  # noqa: B023
+            reply = await client.get(f"/v1/jobs/default/{name}?kind={word}")
+            assert reply.json()["kind"] == alias.kind
+            await until(lambda: app.records(reply.json()["metadata"]["uid"]))  # noqa: B023
             for question in ("history", "why"):
                 answer = await client.get(f"/v1/lives/default/{name}/{question}?kind={word}")
                 assert answer.status_code == 200, answer.text

@@ -102,10 +102,10 @@ async def described(browser: Browser) -> dict[str, Any]:
 def closed(node: Any) -> Any:
     """The schema, under which an object has no other fields than those that are described."""
     if isinstance(node, list):
-        return [closed(each) for each in node]
+        return [closed(item) for item in node]
     if not isinstance(node, dict):
         return node
-    strict = {name: closed(each) for name, each in node.items()}
+    strict = {name: closed(value) for name, value in node.items()}
     return strict | {"additionalProperties": False} if "properties" in node and "type" in node else strict
 
 

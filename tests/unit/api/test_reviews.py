@@ -112,9 +112,9 @@ async def test_many_who_wait_for_the_same_answer_ask_once() -> None:
     asking[0].cancel()  # the one who asked first goes away
     await asyncio.sleep(0)
     fake.answering.set()
-    found = await asyncio.gather(*asking, return_exceptions=True)
-    assert isinstance(found[0], asyncio.CancelledError)
-    assert {each.user.name for each in found[1:]} == {"alice"}  # type: ignore[union-attr]
+    outcomes = await asyncio.gather(*asking, return_exceptions=True)
+    assert isinstance(outcomes[0], asyncio.CancelledError)
+    assert {outcome.user.name for outcome in outcomes[1:]} == {"alice"}  # type: ignore[union-attr]
     assert fake.asked["TokenReview"] == 1
 
 
@@ -122,8 +122,8 @@ async def test_failures_are_told_to_all_who_wait_and_are_not_kept() -> None:
     fake = _fake()
     reviews = Reviews(fake)
     fake.fail()
-    found = await asyncio.gather(*(reviews.caller("good") for _ in range(3)), return_exceptions=True)
-    assert [type(each) for each in found] == [ClusterUnavailable] * 3
+    outcomes = await asyncio.gather(*(reviews.caller("good") for _ in range(3)), return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [ClusterUnavailable] * 3
     fake.down = None
     assert (await reviews.caller("good")).user.name == "alice"
 

@@ -16,23 +16,23 @@ from statemachine.errors import ClusterUnavailable, ConfigError
 
 def test_an_address_takes_callers_from_the_moment_it_is_told() -> None:
     with (
-        tcp_socket("127.0.0.1", 0) as found,
-        socket.create_connection(found.getsockname(), timeout=5) as caller,
+        tcp_socket("127.0.0.1", 0) as listener,
+        socket.create_connection(listener.getsockname(), timeout=5) as caller,
     ):
-        assert caller.getpeername() == found.getsockname()
+        assert caller.getpeername() == listener.getsockname()
 
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
 def test_two_colons_are_all_addresses_of_both_families() -> None:
-    with tcp_socket("::", 0) as found:
-        port = found.getsockname()[1]
+    with tcp_socket("::", 0) as listener:
+        port = listener.getsockname()[1]
         for address in ("127.0.0.1", "::1"):
             socket.create_connection((address, port), timeout=5).close()
 
 
 def test_an_address_that_is_taken_is_said() -> None:
-    with tcp_socket("127.0.0.1", 0) as found:
-        port = found.getsockname()[1]
+    with tcp_socket("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
         with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}"):
             tcp_socket("127.0.0.1", port)
 
@@ -56,9 +56,9 @@ async def test_a_log_whose_source_fails_breaks_off_and_does_not_seem_to_have_end
                 heard.append(piece)
 
     closing, stop, heard = Closing(), asyncio.Event(), list[bytes]()
-    with tcp_socket("127.0.0.1", 0) as found:
-        serving = asyncio.create_task(serve(api, [found], closing, stop))
-        address = f"http://127.0.0.1:{found.getsockname()[1]}"
+    with tcp_socket("127.0.0.1", 0) as listener:
+        serving = asyncio.create_task(serve(api, [listener], closing, stop))
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with pytest.raises(httpx.RemoteProtocolError):
             await read()
         stop.set()

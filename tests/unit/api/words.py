@@ -45,10 +45,10 @@ def job(name: str = "train", *, replicas: int = 1, run_seconds: str = "", **spec
 
 def elastic(name: str = "train") -> dict[str, Any]:
     """A job that may be scaled between one and four replicas."""
-    found = job(name, elastic={"enabled": True, "minReplicas": 1, "maxReplicas": 4, "expectedReplicas": 2})
-    found["spec"]["torchrunConfig"] = {"enabled": True}
-    found["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["args"] = ["train.py"]
-    return found
+    manifest = job(name, elastic={"enabled": True, "minReplicas": 1, "maxReplicas": 4, "expectedReplicas": 2})
+    manifest["spec"]["torchrunConfig"] = {"enabled": True}
+    manifest["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["args"] = ["train.py"]
+    return manifest
 
 
 def config_map(name: str, **data: str) -> dict[str, Any]:
@@ -64,9 +64,9 @@ def written(*manifests: dict[str, Any]) -> tuple[Manifest, ...]:
 async def phase(app: App, name: str, wanted: str) -> dict[str, Any]:
     """The job, once it is in the phase."""
     async with asyncio.timeout(SECONDS):
-        async for type_, found in app.watch(name=name):
-            if type_ != "SYNCED" and (found.get("status") or {}).get("phase") == wanted:
-                return found
+        async for type_, manifest in app.watch(name=name):
+            if type_ != "SYNCED" and (manifest.get("status") or {}).get("phase") == wanted:
+                return manifest
     raise AssertionError("the watch ended")
 
 

@@ -13,7 +13,7 @@ from k8s_bridge.actor_policy import EFFECTIVE, guarded, validating
 from statemachine.kinds import SERVED
 
 Manifest = dict[str, Any]
-JOBS = [each for each in SERVED if each.kind == "PyTorchTrainingJob"]
+JOBS = [names for names in SERVED if names.kind == "PyTorchTrainingJob"]
 MADE = "2024-01-09T12:00:00Z"
 PLACE = ("batch.tensorstack.dev", "pytorchtrainingjobs")
 
@@ -83,4 +83,4 @@ def test_the_policy_that_is_shipped_counts_for_every_kind() -> None:
     policy, binding = yaml.safe_load_all(shipped.read_text(encoding="utf-8"))
     for manifest in (policy, binding):
         manifest["metadata"]["creationTimestamp"] = MADE
-    assert set(guarded(policy, binding, SERVED)) == {(each.group, each.plural) for each in SERVED}
+    assert set(guarded(policy, binding, SERVED)) == {(names.group, names.plural) for names in SERVED}

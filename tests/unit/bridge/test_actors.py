@@ -58,10 +58,10 @@ def actor(
     raw: dict[str, Any], before: dict[str, Any] | None = None, since: datetime | None = None
 ) -> tuple[str, ActorSource]:
     """Who is named for `raw`, which was reported `before`."""
-    [seen] = observe(Change(Verb.MODIFIED, raw, AT))
-    found = named(seen, raw, digest(before) if before else None, since)
-    assert isinstance(found, JobObserved)
-    return found.actor, found.actor_source
+    [observation] = observe(Change(Verb.MODIFIED, raw, AT))
+    job = named(observation, raw, digest(before) if before else None, since)
+    assert isinstance(job, JobObserved)
+    return job.actor, job.actor_source
 
 
 # ---- programs ----------------------------------------------------------------------------------------------------
@@ -71,7 +71,9 @@ def actor(
 def test_of_two_managers_in_one_second_the_owner_of_what_changed_counts(order: tuple[int, int]) -> None:
     both = (manager("kubectl-create", spec("pytorchReplicaSpecs")), manager("kueue", spec("suspend")))
     before = job({"suspend": True, "pytorchReplicaSpecs": {}}, both[0])
-    after = job({"suspend": False, "pytorchReplicaSpecs": {}}, *(both[each] for each in order), generation=2)
+    after = job(
+        {"suspend": False, "pytorchReplicaSpecs": {}}, *(both[number] for number in order), generation=2
+    )
     assert actor(after, before) == ("kueue", MANAGER)
 
 
@@ -80,7 +82,7 @@ def test_of_two_managers_in_one_second_the_one_with_less_changed_a_job_that_was_
     order: tuple[int, int],
 ) -> None:
     both = (manager("kubectl-create", spec("replicaSpecs", "runPolicy")), manager("kueue", spec("suspend")))
-    raw = job({"suspend": False, "replicaSpecs": []}, *(both[each] for each in order), generation=2)
+    raw = job({"suspend": False, "replicaSpecs": []}, *(both[number] for number in order), generation=2)
     assert actor(raw) == ("kueue", MANAGER)
 
 
@@ -102,7 +104,7 @@ def test_whoever_labels_is_named_for_the_label_and_not_whoever_wrote_the_spec_la
 def test_whoever_made_the_object_around_a_field_did_not_change_the_field(order: tuple[int, int]) -> None:
     emptied = manager("kueue", {"f:spec": {"f:pause": {}}})
     both = (emptied, manager("kubectl-edit", {"f:spec": {"f:pause": {"f:enabled": {}}, "f:x": {}}}))
-    raw = job({"pause": {"enabled": False}}, *(both[each] for each in order), generation=3)
+    raw = job({"pause": {"enabled": False}}, *(both[number] for number in order), generation=3)
     assert actor(raw, job({"pause": {"enabled": True}}, emptied)) == ("kubectl-edit", MANAGER)
 
 
@@ -143,7 +145,7 @@ def test_for_whom_our_own_client_acts_is_said_and_not_verified() -> None:
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_of_two_managers_in_one_second_the_one_that_set_the_annotation_counts(order: tuple[int, int]) -> None:
     both = (manager("kubectl-create", {"f:spec": {}}), manager("kubectl-jobledger", SIGNED))
-    assert actor(job({}, *(both[each] for each in order), by="ada")) == ("ada", STATED)
+    assert actor(job({}, *(both[number] for number in order), by="ada")) == ("ada", STATED)
 
 
 def test_the_actor_is_the_annotation_where_nobody_keeps_account_of_managers() -> None:
@@ -203,9 +205,9 @@ def test_who_asked_for_a_deletion_is_verified_where_the_annotation_was_guarded(
     wrote = manager("jobledger", {"f:metadata": {"f:annotations": {"f:jobledger.dev/deleted-by": {}}}})
     raw = job({}, wrote, annotations={"jobledger.dev/deleted-by": "ada"})
     [gone] = observe(Change(Verb.DELETED, raw, AT))
-    found = named(gone, raw, None, since)
-    assert isinstance(found, JobGone)
-    assert (found.actor, found.actor_source) == ("ada", source)
+    observation = named(gone, raw, None, since)
+    assert isinstance(observation, JobGone)
+    assert (observation.actor, observation.actor_source) == ("ada", source)
 
 
 def test_what_says_who_changed_a_job_is_small() -> None:

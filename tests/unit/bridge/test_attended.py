@@ -90,16 +90,16 @@ class Told(MemoryCluster):
         self._told = objects
 
     async def watch(self) -> Any:
-        for each in self._told:
-            yield Change(Verb.ADDED, each, START)
+        for manifest in self._told:
+            yield Change(Verb.ADDED, manifest, START)
         yield Synced(START)
 
 
 async def heard(attended: Attended) -> list[JobObserved]:
-    found: list[Observation] = []
+    observations: list[Observation] = []
 
-    async def sink(seen: Observation) -> None:
-        found.append(seen)
+    async def sink(observation: Observation) -> None:
+        observations.append(observation)
 
     cluster = Told(*(job(kind, namespace) for kind in (TORCH, OURS) for namespace in ("a", "b")))
 
@@ -108,16 +108,16 @@ async def heard(attended: Attended) -> list[JobObserved]:
 
     with pytest.raises(TimeoutError):
         await Bridge(cluster, sink, sleep=enough, attended=attended).run()
-    return [observation for observation in found if isinstance(observation, JobObserved)]
+    return [observation for observation in observations if isinstance(observation, JobObserved)]
 
 
 async def test_nothing_is_said_of_jobs_that_are_not_looked_after() -> None:
-    uids = [each.job for each in await heard(on("a"))]
+    uids = [observation.job for observation in await heard(on("a"))]
     assert uids == ["PyTorchJob-a", "PyTorchTrainingJob-a", "PyTorchTrainingJob-b"]
 
 
 async def test_jobs_are_told_with_what_is_configured_for_them() -> None:
     said = await heard(on(gang_scheduler="volcano"))
-    settings = {each.job: each.settings for each in said}
+    settings = {observation.job: observation.settings for observation in said}
     assert settings["PyTorchJob-a"] == {"gang_scheduler": "volcano"}  # type: ignore[index]
     assert settings["PyTorchTrainingJob-a"] == {}  # type: ignore[index]

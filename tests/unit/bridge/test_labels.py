@@ -13,9 +13,13 @@ from tests.unit.bridge.words import AT, job
 
 def test_a_job_is_observed_with_its_labels_in_order() -> None:
     raw = job(uid="j-1", labels={"tier": "", "app.kubernetes.io/name": "mnist", "Team": "A_1.x"})
-    (seen,) = observe(Change(Verb.MODIFIED, raw, AT))
-    assert isinstance(seen, JobObserved)
-    assert list(seen.labels.items()) == [("Team", "A_1.x"), ("app.kubernetes.io/name", "mnist"), ("tier", "")]
+    (observation,) = observe(Change(Verb.MODIFIED, raw, AT))
+    assert isinstance(observation, JobObserved)
+    assert list(observation.labels.items()) == [
+        ("Team", "A_1.x"),
+        ("app.kubernetes.io/name", "mnist"),
+        ("tier", ""),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -42,9 +46,9 @@ def test_a_job_is_observed_with_its_labels_in_order() -> None:
 )
 def test_what_is_no_label_is_left_out_and_the_job_is_seen_all_the_same(key: Any, value: Any) -> None:
     raw = job(uid="j-1", labels={key: value, "good": "one"})
-    (seen,) = observe(Change(Verb.MODIFIED, raw, AT))
-    assert isinstance(seen, JobObserved)
-    assert seen.labels == {"good": "one"}
+    (observation,) = observe(Change(Verb.MODIFIED, raw, AT))
+    assert isinstance(observation, JobObserved)
+    assert observation.labels == {"good": "one"}
 
 
 @pytest.mark.parametrize("wrong", [None, "team=a", ["team"], 7])
@@ -54,12 +58,12 @@ def test_labels_that_are_no_map_are_none(wrong: Any) -> None:
 
 def test_the_longest_labels_that_kubernetes_takes_are_taken() -> None:
     longest = {"p" * 253 + "/" + "k" * 63: "v" * 63}
-    (seen,) = observe(Change(Verb.MODIFIED, job(uid="j-1", labels=longest), AT))
-    assert isinstance(seen, JobObserved)
-    assert seen.labels == longest
+    (observation,) = observe(Change(Verb.MODIFIED, job(uid="j-1", labels=longest), AT))
+    assert isinstance(observation, JobObserved)
+    assert observation.labels == longest
 
 
 def test_of_too_many_the_first_are_taken_whatever_their_order() -> None:
     many = {f"key-{number:03}": "" for number in range(MOST_LABELS + 5)}
-    found = labels({"labels": dict(reversed(many.items()))})
-    assert list(found) == list(many)[:MOST_LABELS]
+    kept = labels({"labels": dict(reversed(many.items()))})
+    assert list(kept) == list(many)[:MOST_LABELS]

@@ -34,8 +34,8 @@ def with_policy(policy: str | None) -> Manifest:
 def test_the_pods_policy_says_who_is_started_again(
     policy: str | None, end: Ended, main: bool, init: bool
 ) -> None:
-    found = with_policy(policy)
-    assert (again(found, end, init=False), again(found, end, init=True)) == (main, init)
+    pod_spec = with_policy(policy)
+    assert (again(pod_spec, end, init=False), again(pod_spec, end, init=True)) == (main, init)
 
 
 def runs(*minutes: float) -> list[ContainerRun]:

@@ -67,12 +67,12 @@ def words(*said: str, **more: Any) -> list[str]:
     return list(planned("run", *said, **more).main[0].argv[1:])
 
 
-def volume(found: PodPlan, name: str) -> LocalVolume:
-    return next(each for each in found.volumes if each.name == name)
+def volume(pod_plan: PodPlan, name: str) -> LocalVolume:
+    return next(volume for volume in pod_plan.volumes if volume.name == name)
 
 
-def text(found: PodPlan, name: str, file: str) -> str:
-    return (volume(found, name).files or {})[file].decode()
+def text(pod_plan: PodPlan, name: str, file: str) -> str:
+    return (volume(pod_plan, name).files or {})[file].decode()
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def test_a_wrapper_starts_the_program_of_the_machine_though_wrappers_are_there_a
     }
 
     def which(program: str, path: str) -> str | None:
-        found = (f"{folder}/{program}" for folder in path.split(":"))
-        return next((each for each in found if each in programs), None)
+        candidates = (f"{folder}/{program}" for folder in path.split(":"))
+        return next((candidate for candidate in candidates if candidate in programs), None)
 
     own = {**HOST.env, "PATH": path}
     tools = volume(planned(host=replace(HOST, which=which, env=own)), "ssh-auth.home").files or {}
@@ -123,10 +123,10 @@ def test_a_wrapper_starts_the_program_of_the_machine_though_wrappers_are_there_a
     ],
 )
 def test_the_port_beside_the_masters_address_is_the_one_of_its_service(said: tuple[str, ...]) -> None:
-    found = " ".join(words(*said))
-    assert SECOND in found
-    assert "21003" in found
-    assert "portal=29500" in found or "29500" not in found
+    script = " ".join(words(*said))
+    assert SECOND in script
+    assert "21003" in script
+    assert "portal=29500" in script or "29500" not in script
 
 
 def test_a_master_of_another_name_keeps_its_port() -> None:
@@ -137,9 +137,9 @@ def test_a_master_of_another_name_keeps_its_port() -> None:
 def test_a_port_of_the_master_is_found_without_ssh_too() -> None:
     raw = pod(name="p", command=["run", "--master_addr=ds-worker-1", "--master_port=29500"])
     raw["metadata"]["uid"] = "p-1"
-    found = plan(raw, HOST, ROOTS, SERVICES, lambda _kind, _name: None)
-    assert found.main[0].argv[1:] == ("--master_addr=127.0.0.1", "--master_port=21003")
-    assert found.ssh is None
+    pod_plan = plan(raw, HOST, ROOTS, SERVICES, lambda _kind, _name: None)
+    assert pod_plan.main[0].argv[1:] == ("--master_addr=127.0.0.1", "--master_port=21003")
+    assert pod_plan.ssh is None
 
 
 def test_the_client_finds_every_worker_by_name_and_by_address() -> None:
@@ -154,12 +154,12 @@ def test_the_hostfile_names_addresses() -> None:
 
 
 def test_the_server_listens_on_its_own_port_and_takes_the_jobs_keys_only() -> None:
-    found = planned()
-    config = text(found, "ssh-auth.home", "sshd_config").splitlines()
+    pod_plan = planned()
+    config = text(pod_plan, "ssh-auth.home", "sshd_config").splitlines()
     assert "ListenAddress 127.0.0.1:21000" in config
     assert f'AuthorizedKeysFile "{HOME}/.ssh/authorized_keys"' in config
     assert {"UsePAM no", "PasswordAuthentication no", "StrictModes no"} <= set(config)
-    assert [volume(found, "ssh-auth.home").mode(each) for each in ("bin/sshd", "sshd_config")] == [
+    assert [volume(pod_plan, "ssh-auth.home").mode(path) for path in ("bin/sshd", "sshd_config")] == [
         0o700,
         0o600,
     ]
@@ -193,21 +193,23 @@ def test_containers_without_the_keys_are_as_they_were() -> None:
 
 
 def test_a_launcher_without_a_service_has_a_client_only() -> None:
-    found = planned(pod_name="ds-launcher")
-    files = volume(found, "ssh-auth.home").files or {}
+    pod_plan = planned(pod_name="ds-launcher")
+    files = volume(pod_plan, "ssh-auth.home").files or {}
     assert sorted(files) == ["bin/scp", "bin/ssh", "bin/sshd"]
-    assert "nobody could reach an SSH server" in text(found, "ssh-auth.home", "bin/sshd")
+    assert "nobody could reach an SSH server" in text(pod_plan, "ssh-auth.home", "bin/sshd")
 
 
 def test_a_secret_that_holds_no_keys_is_a_volume_like_any_other() -> None:
-    found = planned("/usr/sbin/sshd", "/root/.ssh/token", keys={"token": "x"})
-    assert found.main[0].argv == ("/usr/sbin/sshd", f"{HOME}/token")
-    assert found.ssh is None
+    pod_plan = planned("/usr/sbin/sshd", "/root/.ssh/token", keys={"token": "x"})
+    assert pod_plan.main[0].argv == ("/usr/sbin/sshd", f"{HOME}/token")
+    assert pod_plan.ssh is None
 
 
 def test_keys_may_be_mounted_elsewhere() -> None:
-    found = words("/home/u/.ssh/id_rsa", "/home/u/.deepspeed_env", "/root/.deepspeed_env", at="/home/u/.ssh")
-    assert found == [f"{HOME}/.ssh/id_rsa", f"{HOME}/.deepspeed_env", "/root/.deepspeed_env"]
+    arguments = words(
+        "/home/u/.ssh/id_rsa", "/home/u/.deepspeed_env", "/root/.deepspeed_env", at="/home/u/.ssh"
+    )
+    assert arguments == [f"{HOME}/.ssh/id_rsa", f"{HOME}/.deepspeed_env", "/root/.deepspeed_env"]
 
 
 def lacking(program: str) -> Callable[[str, str], str | None]:

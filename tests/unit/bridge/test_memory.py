@@ -32,9 +32,9 @@ POD = Ref("v1", "Pod", "demo", "mnist-7ac1b-worker-0")
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[MemoryCluster]:
-    found = MemoryCluster(clock=lambda: AT)
-    yield found
-    await found.close()
+    cluster = MemoryCluster(clock=lambda: AT)
+    yield cluster
+    await cluster.close()
 
 
 def at_once(run_seconds: str = "1000", exit_code: str = "0") -> Manifest:
@@ -55,12 +55,12 @@ async def test_a_pod_moves_by_script() -> None:
     cluster = MemoryCluster(script=lambda _: steps)
     items = cluster.watch()
     await cluster.create(pod())
-    seen: list[str] = []
+    phases: list[str] = []
     async with asyncio.timeout(DEADLINE):
-        while not seen or seen[-1] != "Failed":
+        while not phases or phases[-1] != "Failed":
             change = await next_change(items, lambda change: "status" in change.object)
-            seen.append(change.object["status"]["phase"])
-    assert seen == ["Pending", "Unknown", "Running", "Failed"]
+            phases.append(change.object["status"]["phase"])
+    assert phases == ["Pending", "Unknown", "Running", "Failed"]
     ended = await cluster.get(POD)
     assert (code(ended), ended["status"]["reason"]) == (3, "Evicted")
 
@@ -219,5 +219,5 @@ async def test_thousands_of_pods_begin_and_end_within_seconds() -> None:
     for number in range(count):
         await cluster.create(pod(name=f"p-{number}", start_seconds="0", run_seconds="0"))
     pods = cluster.objects.peek_all
-    await until(lambda: all(each["status"]["phase"] == "Succeeded" for each in pods("Pod")))
+    await until(lambda: all(manifest["status"]["phase"] == "Succeeded" for manifest in pods("Pod")))
     assert time.process_time() - began < 20, "an order of magnitude above what it takes here"

@@ -88,7 +88,12 @@ def test_every_change_is_persisted_and_what_is_gone_says_so() -> None:
     objects.patch_status(JOB, "u-1", {"phase": "Running"}, 3)
     objects.patch_status(JOB, "u-1", {"phase": "Running"}, 4)
     objects.delete(JOB)
-    assert [(each.status_seq, each.gone) for each in kept] == [(0, False), (3, False), (4, False), (4, True)]
+    assert [(manifest.status_seq, manifest.gone) for manifest in kept] == [
+        (0, False),
+        (3, False),
+        (4, False),
+        (4, True),
+    ]
 
 
 def test_a_restored_store_goes_on_where_the_old_one_was() -> None:
@@ -98,8 +103,8 @@ def test_a_restored_store_goes_on_where_the_old_one_was() -> None:
     objects.create(pod(owner))
     objects.patch_status(JOB, "u-1", {"phase": "Running"}, 3)
     again = store()
-    for each in kept.values():
-        again.restore(each)
+    for manifest in kept.values():
+        again.restore(manifest)
     again.patch_status(JOB, "u-1", {"phase": "Pending"}, 2)
     assert again.get(JOB) == objects.get(JOB)
     assert again.peek_children("demo", "u-1") == objects.peek_children("demo", "u-1")
@@ -134,12 +139,12 @@ def test_a_pod_that_terminated_before_goes_at_once_when_deleted() -> None:
 
 
 def test_a_second_deletion_only_shortens_the_grace() -> None:
-    objects, told = store(), list[Change]()
+    objects, changes = store(), list[Change]()
     objects.create(pod())
-    objects.subscribe(told.append)
+    objects.subscribe(changes.append)
     for grace in (None, 40.0, 5.0, None):
         objects.delete(POD, grace=grace)
-    assert [each.object["metadata"]["deletionGracePeriodSeconds"] for each in told] == [30.0, 5.0]
+    assert [change.object["metadata"]["deletionGracePeriodSeconds"] for change in changes] == [30.0, 5.0]
 
 
 def test_the_grace_of_the_pod_counts_when_nobody_says_another() -> None:
@@ -158,8 +163,8 @@ def event(number: int) -> JobEvent:
 
 def test_above_the_limit_the_oldest_events_go() -> None:
     said: list[tuple[str, bool]] = []
-    events = KeptEvents(2, lambda each, kept: said.append((each.name, kept)))
+    events = KeptEvents(2, lambda event, kept: said.append((event.name, kept)))
     for number in range(3):
         events.add(event(number))
-    assert [each.name for each in events.of("demo", "u-1")] == ["e-1", "e-2"]
+    assert [event.name for event in events.of("demo", "u-1")] == ["e-1", "e-2"]
     assert said == [("e-0", True), ("e-1", True), ("e-2", True), ("e-0", False)]

@@ -31,11 +31,11 @@ J1, P1, W0 = JobUid("j-1"), PodUid("p-1"), ReplicaName("worker-0")
 JOB = job(uid="j-1", generation=3)
 
 
-def seen(raw: Manifest, verb: Verb = Verb.MODIFIED) -> Observation | None:
+def observed(raw: Manifest, verb: Verb = Verb.MODIFIED) -> Observation | None:
     """The one observation that a change of `raw` is."""
-    found = observe(Change(verb, raw, AT))
-    assert len(found) <= 1
-    return found[0] if found else None
+    observations = observe(Change(verb, raw, AT))
+    assert len(observations) <= 1
+    return observations[0] if observations else None
 
 
 def a_pod(status: Any = None, **meta: Any) -> Manifest:
@@ -51,7 +51,7 @@ def terminated(code: int, at: str = "2024-01-09T15:30:00Z", name: str = "pytorch
 
 
 def test_a_job_is_observed_with_its_spec() -> None:
-    assert seen(JOB) == JobObserved(
+    assert observed(JOB) == JobObserved(
         job=J1,
         at=AT,
         api_version="batch.tensorstack.dev/v1beta1",
@@ -64,17 +64,17 @@ def test_a_job_is_observed_with_its_spec() -> None:
 
 
 def test_a_job_without_a_spec_is_observed_with_an_empty_one() -> None:
-    found = seen({**JOB, "spec": ["not", "a", "map"]})
-    assert isinstance(found, JobObserved)
-    assert found.spec == {}
+    observation = observed({**JOB, "spec": ["not", "a", "map"]})
+    assert isinstance(observation, JobObserved)
+    assert observation.spec == {}
 
 
 def test_a_pod_says_when_the_api_server_took_its_last_change() -> None:
     times = ("2024-01-09T15:00:00Z", "2024-01-09T15:10:00Z", "never", None)
     fields = [{"manager": "kubelet", "subresource": "status", "time": time} for time in times]
     for phase_ in ("Running", "Lost in space"):
-        found = seen(a_pod({"phase": phase_}, managedFields=fields))
-        assert getattr(found, "written_at", None) == datetime(2024, 1, 9, 15, 10, tzinfo=UTC)
+        observation = observed(a_pod({"phase": phase_}, managedFields=fields))
+        assert getattr(observation, "written_at", None) == datetime(2024, 1, 9, 15, 10, tzinfo=UTC)
 
 
 _RUNC = (
@@ -98,13 +98,13 @@ def test_a_program_that_the_runtime_will_never_start_is_told_with_its_words(
 ) -> None:
     ended = {"exitCode": 128, "reason": reason, "message": message}
     status = {"phase": "Failed", "containerStatuses": [{"name": "pytorch", "state": {"terminated": ended}}]}
-    found = seen(a_pod(status))
-    assert isinstance(found, PodObserved)
-    assert (found.reason, found.message) == (("CannotStart", message) if refused else ("", ""))
+    observation = observed(a_pod(status))
+    assert isinstance(observation, PodObserved)
+    assert (observation.reason, observation.message) == (("CannotStart", message) if refused else ("", ""))
 
 
 def test_a_deleted_job_is_gone() -> None:
-    assert seen(JOB, Verb.DELETED) == JobGone(job=J1, at=AT)
+    assert observed(JOB, Verb.DELETED) == JobGone(job=J1, at=AT)
 
 
 DELETED: dict[str, Any] = {
@@ -114,15 +114,18 @@ DELETED: dict[str, Any] = {
 
 
 def test_a_job_whose_deletion_is_held_up_is_there_and_says_since_when() -> None:
-    found = seen(job(uid="j-1", **DELETED))
-    assert isinstance(found, JobObserved)
-    assert (found.terminating_since, found.actor) == (datetime(2024, 1, 9, 15, 0, tzinfo=UTC), "ada")
+    observation = observed(job(uid="j-1", **DELETED))
+    assert isinstance(observation, JobObserved)
+    assert (observation.terminating_since, observation.actor) == (
+        datetime(2024, 1, 9, 15, 0, tzinfo=UTC),
+        "ada",
+    )
 
 
 def test_a_job_that_was_deleted_is_gone_since_then() -> None:
-    [found] = observe(Change(Verb.DELETED, job(uid="j-1", **DELETED), AT))
+    [observation] = observe(Change(Verb.DELETED, job(uid="j-1", **DELETED), AT))
     then = datetime(2024, 1, 9, 15, 0, tzinfo=UTC)
-    assert found == JobGone(job=J1, at=AT, happened_at=then, actor="ada")
+    assert observation == JobGone(job=J1, at=AT, happened_at=then, actor="ada")
 
 
 def test_a_running_pod_is_observed() -> None:
@@ -133,7 +136,7 @@ def test_a_running_pod_is_observed() -> None:
         "initContainerStatuses": [terminated(0, "2024-01-09T14:00:00Z", "prepare")],
         "containerStatuses": [{"name": "pytorch", "state": {"running": {"startedAt": started}}}],
     }
-    assert seen(a_pod(status)) == PodObserved(
+    assert observed(a_pod(status)) == PodObserved(
         job=J1,
         at=AT,
         happened_at=datetime(2024, 1, 9, 15, 0, 0, 250_000, UTC),
@@ -156,25 +159,25 @@ def test_a_running_pod_is_observed() -> None:
 def test_an_end_happened_when_the_last_container_finished() -> None:
     running = {"name": "side", "state": {"running": {"startedAt": "2024-01-09T16:00:00Z"}}}
     first, last = terminated(1), terminated(0, "2024-01-09T15:31:00+00:00", "other")
-    found = seen(a_pod({"phase": "Failed", "containerStatuses": [last, first, running]}))
-    assert found is not None
-    assert found.happened_at == datetime(2024, 1, 9, 15, 31, tzinfo=UTC)
+    observation = observed(a_pod({"phase": "Failed", "containerStatuses": [last, first, running]}))
+    assert observation is not None
+    assert observation.happened_at == datetime(2024, 1, 9, 15, 31, tzinfo=UTC)
 
 
 def test_a_waiting_container_says_why() -> None:
     state = {"waiting": {"reason": "ImagePullBackOff", "exitCode": 1}}
-    found = seen(a_pod({"phase": "Pending", "containerStatuses": [{"name": "a", "state": state}]}))
-    assert isinstance(found, PodObserved)
-    assert found.containers == (
+    observation = observed(a_pod({"phase": "Pending", "containerStatuses": [{"name": "a", "state": state}]}))
+    assert isinstance(observation, PodObserved)
+    assert observation.containers == (
         Container(name="a", state=ContainerStatus.WAITING, reason="ImagePullBackOff"),
     )
 
 
 def test_a_container_without_an_exit_code_has_none() -> None:
     state = {"terminated": {"reason": "ContainerStatusLost"}}
-    found = seen(a_pod({"phase": "Failed", "containerStatuses": [{"name": "a", "state": state}]}))
-    assert isinstance(found, PodObserved)
-    assert found.containers[0].exit_code is None
+    observation = observed(a_pod({"phase": "Failed", "containerStatuses": [{"name": "a", "state": state}]}))
+    assert isinstance(observation, PodObserved)
+    assert observation.containers[0].exit_code is None
 
 
 @pytest.mark.parametrize(
@@ -192,36 +195,36 @@ def test_a_container_without_an_exit_code_has_none() -> None:
 )
 def test_an_exit_code_is_a_number_that_a_system_can_give(code: object, known: int | None) -> None:
     state = {"terminated": {"exitCode": code}}
-    found = seen(a_pod({"phase": "Failed", "containerStatuses": [{"name": "a", "state": state}]}))
-    assert isinstance(found, PodObserved)
-    assert found.containers[0].exit_code == known
+    observation = observed(a_pod({"phase": "Failed", "containerStatuses": [{"name": "a", "state": state}]}))
+    assert isinstance(observation, PodObserved)
+    assert observation.containers[0].exit_code == known
 
 
 @pytest.mark.parametrize("status", ["True", "False", "Unknown"])
 def test_a_pod_is_ready_when_its_condition_is_true(status: str) -> None:
-    found = seen(a_pod({"phase": "Running", "conditions": [{"type": "Ready", "status": status}]}))
-    assert isinstance(found, PodObserved)
-    assert found.ready is (status == "True")
+    observation = observed(a_pod({"phase": "Running", "conditions": [{"type": "Ready", "status": status}]}))
+    assert isinstance(observation, PodObserved)
+    assert observation.ready is (status == "True")
 
 
 def test_a_disruption_is_the_reason_of_its_condition() -> None:
     conditions = [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]
-    found = seen(a_pod({"phase": "Failed", "reason": "Preempted", "conditions": conditions}))
-    assert isinstance(found, PodObserved)
-    assert (found.disruption, found.reason) == ("PreemptionByScheduler", "Preempted")
+    observation = observed(a_pod({"phase": "Failed", "reason": "Preempted", "conditions": conditions}))
+    assert isinstance(observation, PodObserved)
+    assert (observation.disruption, observation.reason) == ("PreemptionByScheduler", "Preempted")
 
 
 def test_a_disruption_that_is_over_is_none() -> None:
     conditions = [{"type": "DisruptionTarget", "status": "False", "reason": "PreemptionByScheduler"}]
-    found = seen(a_pod({"phase": "Running", "conditions": conditions}))
-    assert isinstance(found, PodObserved)
-    assert not found.disruption
+    observation = observed(a_pod({"phase": "Running", "conditions": conditions}))
+    assert isinstance(observation, PodObserved)
+    assert not observation.disruption
 
 
 def test_a_pod_with_a_deletion_timestamp_is_deleting() -> None:
-    found = seen(a_pod(deletionTimestamp="2024-01-09T15:00:00Z"))
-    assert isinstance(found, PodObserved)
-    assert found.deleting
+    observation = observed(a_pod(deletionTimestamp="2024-01-09T15:00:00Z"))
+    assert isinstance(observation, PodObserved)
+    assert observation.deleting
 
 
 @pytest.mark.parametrize(
@@ -243,18 +246,18 @@ def test_containers_that_finished_before_the_deletion_was_asked_for_ended_by_the
     done = {"name": "pytorch", "state": {"terminated": {"exitCode": 1, "finishedAt": "2024-01-09T14:59:50Z"}}}
     status = {"phase": "Failed", "containerStatuses": [done, late, {"name": "unknown", "state": {}}]}
     times = {"deletionTimestamp": "2024-01-09T15:00:00Z", "deletionGracePeriodSeconds": grace}
-    found = seen(a_pod(status, **times))
-    assert isinstance(found, PodObserved)
-    assert found.own_ends == own
+    observation = observed(a_pod(status, **times))
+    assert isinstance(observation, PodObserved)
+    assert observation.own_ends == own
 
 
 @pytest.mark.parametrize("phase", ["Running", "Pending"])
 def test_a_pod_that_has_not_ended_has_no_own_end(phase: str) -> None:
     done = {"name": "pytorch", "state": {"terminated": {"exitCode": 0, "finishedAt": "2024-01-09T14:00:00Z"}}}
     times = {"deletionTimestamp": "2024-01-09T15:00:00Z", "deletionGracePeriodSeconds": 0}
-    found = seen(a_pod({"phase": phase, "containerStatuses": [done]}, **times))
-    assert isinstance(found, PodObserved)
-    assert found.own_ends == ()
+    observation = observed(a_pod({"phase": phase, "containerStatuses": [done]}, **times))
+    assert isinstance(observation, PodObserved)
+    assert observation.own_ends == ()
 
 
 def test_a_deleted_pod_that_had_not_ended_is_gone() -> None:
@@ -272,18 +275,18 @@ def test_a_deleted_pod_that_had_ended_says_how_before_it_is_gone(phase: str) -> 
 
 @pytest.mark.parametrize("status", [{}, {"phase": "Odd"}, {"phase": 7}, "text", {"phase": ["Running"]}])
 def test_a_pod_without_a_readable_phase_is_unreadable(status: Any) -> None:
-    assert seen(a_pod(status)) == PodUnreadable(job=J1, at=AT, replica=W0, uid=P1)
+    assert observed(a_pod(status)) == PodUnreadable(job=J1, at=AT, replica=W0, uid=P1)
 
 
 def test_a_pod_whose_attempt_is_no_number_is_unreadable() -> None:
-    assert isinstance(seen(a_pod(annotations={ATTEMPT: "first"})), PodUnreadable)
+    assert isinstance(observed(a_pod(annotations={ATTEMPT: "first"})), PodUnreadable)
 
 
 def test_a_pod_that_another_controller_has_made_is_the_first_attempt_of_what_its_labels_say() -> None:
     named = {"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "2"}
-    found = seen(a_pod(annotations={}, labels=named))
-    assert isinstance(found, PodObserved)
-    assert (found.replica, found.attempt) == ("worker-2", 1)
+    observation = observed(a_pod(annotations={}, labels=named))
+    assert isinstance(observation, PodObserved)
+    assert (observation.replica, observation.attempt) == ("worker-2", 1)
 
 
 @pytest.mark.parametrize(
@@ -303,7 +306,7 @@ def test_a_pod_that_another_controller_has_made_is_the_first_attempt_of_what_its
     ],
 )
 def test_a_pod_that_is_not_ours_is_nothing(meta: dict[str, Any]) -> None:
-    assert seen(a_pod(**meta)) is None
+    assert observed(a_pod(**meta)) is None
 
 
 def test_what_jobs_own_is_no_job_though_it_is_of_their_group(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +318,7 @@ def test_what_jobs_own_is_no_job_though_it_is_of_their_group(monkeypatch: pytest
 
 
 def test_an_object_of_another_kind_is_nothing() -> None:
-    assert seen({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "b"}}) is None
+    assert observed({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "b"}}) is None
 
 
 def a_tensorboard(**status: str) -> Manifest:
@@ -330,13 +333,13 @@ def a_tensorboard(**status: str) -> Manifest:
 
 def test_a_tensorboard_is_observed_with_whether_it_runs() -> None:
     waiting = ChildObserved(job=J1, at=AT, kind="TensorBoard", name="mnist-7ac1b", uid="t-1")
-    assert seen(a_tensorboard(phase="Pending")) == waiting
-    assert seen(a_tensorboard(phase="Running")) == waiting.changed(facts={"running": "true"})
+    assert observed(a_tensorboard(phase="Pending")) == waiting
+    assert observed(a_tensorboard(phase="Running")) == waiting.changed(facts={"running": "true"})
 
 
 def test_a_deleted_tensorboard_has_no_uid() -> None:
-    found = seen(a_tensorboard(), Verb.DELETED)
-    assert found == ChildObserved(
+    observation = observed(a_tensorboard(), Verb.DELETED)
+    assert observation == ChildObserved(
         job=J1, at=AT, kind="TensorBoard", name="mnist-7ac1b", uid="", gone_uid="t-1"
     )
 
@@ -360,7 +363,7 @@ def test_a_workload_is_observed_with_what_tells_of_its_admission() -> None:
         ],
     }
     when = "2026-01-02T03:04:05Z"
-    told = [
+    conditions = [
         {
             "type": "Evicted",
             "status": "False",
@@ -382,9 +385,9 @@ def test_a_workload_is_observed_with_what_tells_of_its_admission() -> None:
             "lastTransitionTime": when,
         },
     ]
-    found = seen(a_workload(admission=admission, conditions=told))
+    observation = observed(a_workload(admission=admission, conditions=conditions))
     at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    assert found == WorkloadObserved(
+    assert observation == WorkloadObserved(
         job=J1,
         at=AT,
         happened_at=at,
@@ -403,20 +406,20 @@ def test_a_workload_is_observed_with_what_tells_of_its_admission() -> None:
 
 
 def test_a_deactivated_workload_says_so() -> None:
-    found = seen({**a_workload(), "spec": {"queueName": "team-a", "active": False}})
-    assert isinstance(found, WorkloadObserved)
-    assert not found.active
+    observation = observed({**a_workload(), "spec": {"queueName": "team-a", "active": False}})
+    assert isinstance(observation, WorkloadObserved)
+    assert not observation.active
 
 
 def test_a_workload_of_plain_pods_is_nothing() -> None:
     raw = a_workload()
     raw["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "uid": "p", "controller": True}]
-    assert seen(raw) is None
+    assert observed(raw) is None
 
 
 def test_a_deleted_workload_has_no_uid() -> None:
-    found = seen(a_workload(), Verb.DELETED)
-    assert found == WorkloadObserved(job=J1, at=AT, name="pytorchjob-mnist-1", uid="", gone_uid="w-1")
+    observation = observed(a_workload(), Verb.DELETED)
+    assert observation == WorkloadObserved(job=J1, at=AT, name="pytorchjob-mnist-1", uid="", gone_uid="w-1")
 
 
 garbage = st.recursive(
@@ -437,18 +440,18 @@ def damaged(draw: st.DrawFn) -> Manifest:
     conditions = [{"type": "DisruptionTarget", "status": "True", "reason": "x"}]
     full = {"phase": "Failed", "conditions": conditions, "containerStatuses": [terminated(1)]}
     raw = draw(st.sampled_from([a_pod(full), JOB, a_tensorboard(phase="Running")]))
-    found: Manifest = draw(_with_holes(raw, depth=6))
-    return found
+    manifest: Manifest = draw(_with_holes(raw, depth=6))
+    return manifest
 
 
 def _with_holes(value: Any, depth: int) -> st.SearchStrategy[Any]:
     """`value`, or the same with something inside replaced; the whole only below the top."""
     if isinstance(value, dict) and value and depth:
         inside: st.SearchStrategy[Any] = st.fixed_dictionaries(
-            {key: _with_holes(each, depth - 1) for key, each in value.items()}
+            {key: _with_holes(part, depth - 1) for key, part in value.items()}
         )
     elif isinstance(value, list) and value and depth:
-        inside = st.tuples(*(_with_holes(each, depth - 1) for each in value)).map(list)
+        inside = st.tuples(*(_with_holes(item, depth - 1) for item in value)).map(list)
     else:
         inside = st.just(value)
     return inside if depth == 6 else st.one_of(inside, inside, inside, inside, garbage)
@@ -456,8 +459,8 @@ def _with_holes(value: Any, depth: int) -> st.SearchStrategy[Any]:
 
 @given(damaged(), st.sampled_from(Verb))
 def test_damaged_objects_never_raise(raw: Manifest, verb: Verb) -> None:
-    for each in observe(Change(verb, raw, AT)):
-        assert each.at == AT
+    for observation in observe(Change(verb, raw, AT)):
+        assert observation.at == AT
 
 
 @given(st.dictionaries(st.text(), garbage), st.sampled_from(Verb))

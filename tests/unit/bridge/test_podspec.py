@@ -51,7 +51,7 @@ def planned(
     raw["metadata"] |= {"uid": "p-1"}
     raw["metadata"]["annotations"]["note"] = "hi"
     raw["spec"]["nodeName"] = "here"
-    by_name = {(each["kind"], each["metadata"]["name"]): each for each in objects}
+    by_name = {(manifest["kind"], manifest["metadata"]["name"]): manifest for manifest in objects}
     return plan(raw, host, ROOTS, services, lambda kind, name: by_name.get((kind, name)))
 
 
@@ -97,8 +97,8 @@ def test_command_and_args_are_one_line_with_references_expanded() -> None:
 
 
 def test_a_value_refers_only_to_variables_before_it() -> None:
-    found = env(("A", "$(B)"), ("B", "1"), ("C", "$(B)"))
-    assert (found["A"], found["C"]) == ("$(B)", "1")
+    variables = env(("A", "$(B)"), ("B", "1"), ("C", "$(B)"))
+    assert (variables["A"], variables["C"]) == ("$(B)", "1")
 
 
 def test_a_process_gets_the_base_its_own_variables_and_its_marker() -> None:
@@ -188,8 +188,8 @@ def test_env_from_gives_all_keys_with_prefix_and_loses_against_env() -> None:
             {"secretRef": {"name": "none", "optional": True}},
         ],
     }
-    found = launched(container, objects=(config_map(a="1", b="2"),)).env
-    assert (found["P_a"], found["P_b"]) == ("own", "2")
+    variables = launched(container, objects=(config_map(a="1", b="2"),)).env
+    assert (variables["P_a"], variables["P_b"]) == ("own", "2")
 
 
 def test_string_data_of_a_secret_becomes_data() -> None:
@@ -203,14 +203,14 @@ def test_string_data_of_a_secret_becomes_data() -> None:
 
 
 def test_the_pair_of_address_and_port_becomes_one_of_this_machine() -> None:
-    found = env(("MASTER_ADDR", "mnist-0"), ("MASTER_PORT", "23456"), ("WORLD_SIZE", "23456"))
-    assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == ("127.0.0.1", "21000")
-    assert found["WORLD_SIZE"] == "23456"
+    variables = env(("MASTER_ADDR", "mnist-0"), ("MASTER_PORT", "23456"), ("WORLD_SIZE", "23456"))
+    assert (variables["MASTER_ADDR"], variables["MASTER_PORT"]) == ("127.0.0.1", "21000")
+    assert variables["WORLD_SIZE"] == "23456"
 
 
 def test_a_port_stands_for_the_service_of_its_own_prefix() -> None:
-    found = env(("A_HOST", "mnist-1"), ("A_PORT", "8080"), ("B_HOST", "elsewhere"), ("B_PORT", "8080"))
-    assert (found["A_PORT"], found["B_PORT"]) == ("21002", "8080")
+    variables = env(("A_HOST", "mnist-1"), ("A_PORT", "8080"), ("B_HOST", "elsewhere"), ("B_PORT", "8080"))
+    assert (variables["A_PORT"], variables["B_PORT"]) == ("21002", "8080")
 
 
 @pytest.mark.parametrize(
@@ -248,9 +248,9 @@ def test_without_services_nothing_is_rewritten() -> None:
 
 @pytest.mark.parametrize(("endpoint", "serves"), [("mnist-1:23456", "true"), ("mnist-0:23456", "false")])
 def test_torchrun_is_told_who_serves_the_rendezvous(endpoint: str, serves: str) -> None:
-    found = launched({"command": ["torchrun"], "args": [f"--rdzv_endpoint={endpoint}"]}).env
-    assert found["PET_RDZV_CONF"] == f"is_host={serves}"
-    assert found["PET_LOCAL_ADDR"] == "127.0.0.1"
+    variables = launched({"command": ["torchrun"], "args": [f"--rdzv_endpoint={endpoint}"]}).env
+    assert variables["PET_RDZV_CONF"] == f"is_host={serves}"
+    assert variables["PET_LOCAL_ADDR"] == "127.0.0.1"
 
 
 def test_what_the_user_says_about_the_rendezvous_stands() -> None:
@@ -287,9 +287,9 @@ def test_a_program_that_this_machine_lacks_is_named_with_what_to_install(command
 
 
 def test_a_python_that_was_chosen_is_used_and_its_programs_come_first() -> None:
-    found = launched({"command": ["python3", "t.py"]}, host=replace(HOST, python="/venv/bin/python"))
-    assert found.argv == ("/venv/bin/python", "t.py")
-    assert found.env["PATH"] == "/venv/bin:/usr/bin"
+    launch = launched({"command": ["python3", "t.py"]}, host=replace(HOST, python="/venv/bin/python"))
+    assert launch.argv == ("/venv/bin/python", "t.py")
+    assert launch.env["PATH"] == "/venv/bin:/usr/bin"
 
 
 def test_processes_start_in_the_working_directory_or_the_machines() -> None:
@@ -331,14 +331,14 @@ def test_a_mount_path_becomes_the_folder_wherever_it_stands_as_a_path() -> None:
 
 
 def test_a_claim_is_a_folder_of_its_name_shared_by_all_pods() -> None:
-    found = mounted({"persistentVolumeClaim": {"claimName": "mnist"}})
-    assert found.volumes[0].path == "/data/volumes/demo/mnist"
+    pod_plan = mounted({"persistentVolumeClaim": {"claimName": "mnist"}})
+    assert pod_plan.volumes[0].path == "/data/volumes/demo/mnist"
 
 
 def test_a_host_path_mounted_at_itself_is_left_alone() -> None:
-    found = mounted({"hostPath": {"path": "/mnt/data/"}})
-    assert found.main[0].argv[1] == "/mnt/data"
-    assert not notices.moved(found.mounts)
+    pod_plan = mounted({"hostPath": {"path": "/mnt/data/"}})
+    assert pod_plan.main[0].argv[1] == "/mnt/data"
+    assert not notices.moved(pod_plan.mounts)
 
 
 def test_shared_memory_is_left_alone_where_the_machine_has_it() -> None:
@@ -358,7 +358,7 @@ def test_a_sub_path_that_leads_out_is_refused() -> None:
 
 
 def test_a_volume_mounted_twice_is_offered_by_each_path() -> None:
-    mounts = [{"name": "v", "mountPath": f"/{each}", "subPath": each} for each in ("in", "out")]
+    mounts = [{"name": "v", "mountPath": f"/{name}", "subPath": name} for name in ("in", "out")]
     launch = launched({"volumeMounts": mounts}, volumes=[{"name": "v", "emptyDir": {}}])
     assert launch.env["JOBLEDGER_MOUNT_V"].endswith("/v/in")
     assert launch.env["JOBLEDGER_MOUNT_V_OUT"].endswith("/v/out")

@@ -47,7 +47,7 @@ def test_a_selector_selects_what_meets_all_its_requirements(
     text: str, selected: list[dict[str, str]]
 ) -> None:
     selector = Selector.of(text)
-    assert [each for each in (GOLD, PLAIN, NONE) if selector.selects({"labels": each})] == selected
+    assert [labels for labels in (GOLD, PLAIN, NONE) if selector.selects({"labels": labels})] == selected
     assert Selector.of(str(selector)) == selector
 
 

@@ -18,15 +18,15 @@ async def files() -> dict[str, bytes]:
 
 
 async def test_a_pair_of_2048_bits_belongs_together() -> None:
-    found = await files()
-    assert list(found) == ["id_rsa", "id_rsa.pub", "authorized_keys", "config"]
-    private = load_ssh_private_key(found["id_rsa"], password=None)
+    data = await files()
+    assert list(data) == ["id_rsa", "id_rsa.pub", "authorized_keys", "config"]
+    private = load_ssh_private_key(data["id_rsa"], password=None)
     assert isinstance(private, RSAPrivateKey)
     assert private.key_size == 2048
-    public = load_ssh_public_key(found["id_rsa.pub"])
+    public = load_ssh_public_key(data["id_rsa.pub"])
     assert private.public_key().public_numbers() == public.public_numbers()  # type: ignore[union-attr]
-    assert found["authorized_keys"] == found["id_rsa.pub"]
-    assert found["id_rsa.pub"].endswith(b"\n")
+    assert data["authorized_keys"] == data["id_rsa.pub"]
+    assert data["id_rsa.pub"].endswith(b"\n")
 
 
 async def test_each_job_has_its_own() -> None:
@@ -41,9 +41,9 @@ async def test_hosts_are_not_asked_who_they_are() -> None:
 
 @pytest.mark.skipif(which("ssh-keygen") is None, reason="there is no ssh-keygen")
 def test_openssh_reads_the_private_key(tmp_path: Path) -> None:
-    found = asyncio.run(files())
+    data = asyncio.run(files())
     key = tmp_path / "id_rsa"
-    key.write_bytes(found["id_rsa"])
+    key.write_bytes(data["id_rsa"])
     key.chmod(0o600)
     said = subprocess.run(["ssh-keygen", "-y", "-f", key], capture_output=True, check=True).stdout
-    assert said.split()[:2] == found["id_rsa.pub"].split()[:2]
+    assert said.split()[:2] == data["id_rsa.pub"].split()[:2]

@@ -49,18 +49,18 @@ class Scripted:
 
     async def look(self, ref: Ref, uid: str) -> Sight:
         assert (ref.name, uid) == (POD["metadata"]["name"], P1)
-        found = self._looks.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return Sight(found, AT)
+        answer = self._looks.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return Sight(answer, AT)
 
     async def watch(self) -> AsyncIterator[Change | Synced]:
         script = self.watches[self.opened]
         self.opened += 1
-        for each in script:
-            if isinstance(each, Exception):
-                raise each
-            yield each
+        for item in script:
+            if isinstance(item, Exception):
+                raise item
+            yield item
         if self.opened == len(self.watches):
             await asyncio.Event().wait()
 
@@ -89,11 +89,11 @@ async def following(
     looks: Looked | None = None,
 ) -> AsyncIterator[tuple[list[Observation], list[float], Bridge]]:
     """What was observed and how long was waited, once the last watch has told everything."""
-    told: list[Observation] = []
+    observations: list[Observation] = []
     waits: list[float] = []
 
     async def sink(observation: Observation) -> None:
-        told.append(observation)
+        observations.append(observation)
 
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
@@ -113,7 +113,7 @@ async def following(
     task = asyncio.create_task(bridge.run())
     await until(lambda: cluster.opened == len(watches) and (bridge.progress.synced or not watches[-1]))
     try:
-        yield told, waits, bridge
+        yield observations, waits, bridge
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -128,75 +128,78 @@ GONE = [
 
 
 async def test_what_exists_is_passed_on() -> None:
-    async with following([added(JOB), added(POD), Synced(AT)]) as (told, _, _):
-        assert [type(each) for each in told] == [JobObserved, PodObserved]
+    async with following([added(JOB), added(POD), Synced(AT)]) as (observations, _, _):
+        assert [type(observation) for observation in observations] == [JobObserved, PodObserved]
 
 
 async def test_a_repeat_is_not_passed_on() -> None:
     status_only = {**JOB, "status": {"phase": "Running"}}
-    async with following([added(JOB), added(status_only), Synced(AT)]) as (told, _, bridge):
-        assert len(told) == 1
+    async with following([added(JOB), added(status_only), Synced(AT)]) as (observations, _, bridge):
+        assert len(observations) == 1
         assert bridge.progress.skipped == 1
 
 
 async def test_a_relevant_change_is_passed_on() -> None:
     changed = {**JOB, "spec": {"other": 1}}
-    async with following([added(JOB), added(changed), Synced(AT)]) as (told, _, _):
-        assert len(told) == 2
+    async with following([added(JOB), added(changed), Synced(AT)]) as (observations, _, _):
+        assert len(observations) == 2
 
 
 async def test_other_labels_are_news_and_their_order_is_not() -> None:
     some, turned = (
-        {**JOB, "metadata": {**JOB["metadata"], "labels": each}}
-        for each in ({"a": "1", "b": "2"}, {"b": "2", "a": "1"})
+        {**JOB, "metadata": {**JOB["metadata"], "labels": wanted}}
+        for wanted in ({"a": "1", "b": "2"}, {"b": "2", "a": "1"})
     )
-    async with following([added(JOB), added(some), added(turned), Synced(AT)]) as (told, _, bridge):
-        assert [getattr(each, "labels", None) for each in told] == [{}, {"a": "1", "b": "2"}]
+    async with following([added(JOB), added(some), added(turned), Synced(AT)]) as (observations, _, bridge):
+        assert [getattr(observation, "labels", None) for observation in observations] == [
+            {},
+            {"a": "1", "b": "2"},
+        ]
         assert bridge.progress.skipped == 1
 
 
 async def test_what_the_log_knows_and_nobody_lists_is_gone_jobs_first() -> None:
-    async with following([Synced(AT)], log=LogOf(KNOWN)) as (told, _, _):
-        assert told == GONE
+    async with following([Synced(AT)], log=LogOf(KNOWN)) as (observations, _, _):
+        assert observations == GONE
 
 
 async def test_what_the_log_knows_and_is_listed_is_passed_on() -> None:
-    async with following([added(JOB), added(POD), Synced(AT)], log=LogOf(KNOWN)) as (told, _, _):
-        assert [type(each) for each in told] == [JobObserved, PodObserved]
+    async with following([added(JOB), added(POD), Synced(AT)], log=LogOf(KNOWN)) as (observations, _, _):
+        assert [type(observation) for observation in observations] == [JobObserved, PodObserved]
 
 
 async def test_a_pod_that_was_never_observed_does_not_vanish() -> None:
     known: Known = {J1: {(W0, 1): PodUid("")}}
-    async with following([added(JOB), Synced(AT)], log=LogOf(known)) as (told, _, _):
-        assert [type(each) for each in told] == [JobObserved]
+    async with following([added(JOB), Synced(AT)], log=LogOf(known)) as (observations, _, _):
+        assert [type(observation) for observation in observations] == [JobObserved]
 
 
 async def test_what_vanished_between_two_watches_is_gone() -> None:
     first: Script = [added(JOB), added(POD), Synced(AT), Expired("old")]
-    async with following(first, [Synced(AT)]) as (told, _, _):
-        assert told[2:] == GONE
+    async with following(first, [Synced(AT)]) as (observations, _, _):
+        assert observations[2:] == GONE
 
 
 async def test_what_changed_between_two_watches_is_passed_on_and_nothing_else() -> None:
     ended = {**POD, "status": {"phase": "Failed"}}
     first: Script = [added(JOB), added(POD), Synced(AT), Expired("old")]
-    async with following(first, [added(JOB), added(ended), Synced(AT)]) as (told, _, _):
-        assert [type(each) for each in told] == [JobObserved, PodObserved, PodObserved]
+    async with following(first, [added(JOB), added(ended), Synced(AT)]) as (observations, _, _):
+        assert [type(observation) for observation in observations] == [JobObserved, PodObserved, PodObserved]
 
 
 async def test_what_was_seen_to_go_does_not_vanish_again() -> None:
     gone = Change(Verb.DELETED, POD, AT)
     first: Script = [added(POD), Synced(AT), gone, Expired("old")]
-    async with following(first, [Synced(AT)]) as (told, _, _):
-        assert [type(each) for each in told] == [PodObserved, PodGone]
+    async with following(first, [Synced(AT)]) as (observations, _, _):
+        assert [type(observation) for observation in observations] == [PodObserved, PodGone]
 
 
 async def test_a_job_that_is_deleted_slowly_is_gone_when_it_is() -> None:
     marked = job(uid="j-1", deletionTimestamp="2024-01-09T15:24:26Z")
     script: Script = [added(JOB), Synced(AT), added(marked), Change(Verb.DELETED, marked, AT)]
-    async with following(script) as (told, _, _):
-        await until(lambda: len(told) == 3)
-        assert [type(each) for each in told] == [JobObserved, JobObserved, JobGone]
+    async with following(script) as (observations, _, _):
+        await until(lambda: len(observations) == 3)
+        assert [type(observation) for observation in observations] == [JobObserved, JobObserved, JobGone]
 
 
 async def test_waits_double_until_a_watch_is_synced() -> None:
@@ -293,10 +296,10 @@ async def test_an_error_of_the_sink_ends_the_bridge() -> None:
 
 
 async def test_a_bridge_follows_a_real_cluster_through_dropped_watches() -> None:
-    cluster, told = MemoryCluster(), list[Observation]()
+    cluster, observations = MemoryCluster(), list[Observation]()
 
     async def sink(observation: Observation) -> None:
-        told.append(observation)
+        observations.append(observation)
 
     bridge = Bridge(cluster, sink, chance=lambda: 0.0)
     task = asyncio.create_task(bridge.run())
@@ -304,13 +307,13 @@ async def test_a_bridge_follows_a_real_cluster_through_dropped_watches() -> None
     await until(lambda: bridge.progress.synced)
     cluster.drop_watches()
     await cluster.create(pod(owner, run_seconds="0", start_seconds="0"))
-    await until(lambda: any(getattr(each, "phase", "") == "Succeeded" for each in told))
+    await until(lambda: any(getattr(observation, "phase", "") == "Succeeded" for observation in observations))
     task.cancel()
     await cluster.close()
 
 
 def test_backoff_doubles_up_to_its_most() -> None:
-    waits = [backoff(each, first=1.0, most=10.0, chance=lambda: 0.0) for each in (1, 2, 3, 4, 5, 500)]
+    waits = [backoff(attempt, first=1.0, most=10.0, chance=lambda: 0.0) for attempt in (1, 2, 3, 4, 5, 500)]
     assert waits == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
 
 
@@ -336,8 +339,12 @@ async def test_a_late_report_of_an_older_version_does_not_hide_that_the_pod_is_s
         written(40, "Running"),
         Synced(AT),
     ]
-    async with following(reports) as (told, _, bridge):
-        assert [type(each) for each in told[1:]] == [PodUnreadable, PodObserved, PodObserved]
+    async with following(reports) as (observations, _, bridge):
+        assert [type(observation) for observation in observations[1:]] == [
+            PodUnreadable,
+            PodObserved,
+            PodObserved,
+        ]
         assert bridge.progress.skipped == 0
 
 
@@ -350,8 +357,8 @@ async def test_a_late_report_within_the_same_second_does_not_hide_that_the_pod_i
         written(40, "Running", AT + timedelta(seconds=30)),
         Synced(AT),
     ]
-    async with following(reports) as (told, _, bridge):
-        assert [type(report) for report in told[1:]] == [PodUnreadable, PodObserved, PodObserved]
+    async with following(reports) as (observations, _, bridge):
+        assert [type(report) for report in observations[1:]] == [PodUnreadable, PodObserved, PodObserved]
         assert bridge.progress.skipped == 0
 
 
@@ -369,8 +376,8 @@ async def test_a_report_under_a_clock_that_was_put_back_is_passed_on_again_thoug
         written(41, "Pending", back + timedelta(seconds=32)),
         Synced(AT),
     ]
-    async with following(reports) as (told, _, bridge):
-        phases = [report.phase for report in told if isinstance(report, PodObserved)]
+    async with following(reports) as (observations, _, bridge):
+        phases = [report.phase for report in observations if isinstance(report, PodObserved)]
         assert phases == ["Pending", "Running", "Pending", "Pending"]
         assert bridge.progress.skipped == 1
 
@@ -379,9 +386,12 @@ async def test_a_pod_stays_the_replica_that_it_was_first_seen_as() -> None:
     """Labels and annotations can be edited."""
     labels = {**POD["metadata"]["labels"], "replica-index": "7"}
     edited = {**POD, "metadata": {**POD["metadata"], "labels": labels}, "status": {"phase": "Failed"}}
-    async with following([added(JOB), added(POD), added(edited), Synced(AT)]) as (told, _, _):
-        pods = [observation for observation in told if isinstance(observation, PodObserved)]
-        assert [(each.replica, each.phase) for each in pods] == [(W0, "Running"), (W0, "Failed")]
+    async with following([added(JOB), added(POD), added(edited), Synced(AT)]) as (observations, _, _):
+        pods = [observation for observation in observations if isinstance(observation, PodObserved)]
+        assert [(observation.replica, observation.phase) for observation in pods] == [
+            (W0, "Running"),
+            (W0, "Failed"),
+        ]
 
 
 async def test_a_pod_stays_the_attempt_that_it_was_first_seen_as() -> None:
@@ -390,15 +400,18 @@ async def test_a_pod_stays_the_attempt_that_it_was_first_seen_as() -> None:
         "metadata": {**POD["metadata"], "annotations": {ATTEMPT: "5"}},
         "status": {"phase": "Failed"},
     }
-    async with following([added(JOB), added(POD), added(edited), Synced(AT)]) as (told, _, _):
-        pods = [observation for observation in told if isinstance(observation, PodObserved)]
-        assert [(each.attempt, each.phase) for each in pods] == [(1, "Running"), (1, "Failed")]
+    async with following([added(JOB), added(POD), added(edited), Synced(AT)]) as (observations, _, _):
+        pods = [observation for observation in observations if isinstance(observation, PodObserved)]
+        assert [(observation.attempt, observation.phase) for observation in pods] == [
+            (1, "Running"),
+            (1, "Failed"),
+        ]
 
 
 async def test_jobs_that_are_not_attended_are_not_spoken_of() -> None:
     attended = Attended(namespaces=("elsewhere",))
-    async with following([added(JOB), Synced(AT)], attended=attended) as (told, _, _):
-        assert told == []
+    async with following([added(JOB), Synced(AT)], attended=attended) as (observations, _, _):
+        assert observations == []
 
 
 @pytest.mark.parametrize(
@@ -415,11 +428,11 @@ async def test_the_status_of_a_job_is_told_where_the_log_may_have_lost_it(
 ) -> None:
     ended = {**JOB, "status": {"phase": "Succeeded"}}
     script: Script = [added(ended), Synced(AT)] if listing else [Synced(AT), added(ended)]
-    async with following(script, log=LogOf(kind_of=lambda _: known)) as (told, _, _):
-        await until(lambda: bool(told))
-        (seen,) = told
-        assert isinstance(seen, JobObserved)
-        assert (seen.recorded is not None) is says
+    async with following(script, log=LogOf(kind_of=lambda _: known)) as (observations, _, _):
+        await until(lambda: bool(observations))
+        (observation,) = observations
+        assert isinstance(observation, JobObserved)
+        assert (observation.recorded is not None) is says
 
 
 async def test_a_pod_that_lost_its_controller_is_not_gone_but_looked_at() -> None:
@@ -427,14 +440,14 @@ async def test_a_pod_that_lost_its_controller_is_not_gone_but_looked_at() -> Non
     signals = Kept()
     stripped = {**POD, "metadata": {**POD["metadata"], "ownerReferences": []}}
     script: Script = [added(JOB), added(POD), added(stripped), Synced(AT)]
-    async with following(script, signals=signals) as (told, _, _):
-        assert [observation for observation in told if isinstance(observation, PodGone)] == []
+    async with following(script, signals=signals) as (observations, _, _):
+        assert [observation for observation in observations if isinstance(observation, PodGone)] == []
         assert signals.jobs == [J1]
 
 
 def bare(**more: Any) -> dict[str, Any]:
     """The pod without labels and owner."""
-    meta = {key: each for key, each in POD["metadata"].items() if key not in ("labels", "ownerReferences")}
+    meta = {key: value for key, value in POD["metadata"].items() if key not in ("labels", "ownerReferences")}
     return {**POD, "metadata": meta, **more}
 
 
@@ -445,8 +458,12 @@ ENDED = {
 
 
 async def test_a_pod_that_is_known_stays_its_replica_without_labels_and_owner() -> None:
-    async with following([added(JOB), added(POD), added(bare(status=ENDED)), Synced(AT)]) as (told, _, _):
-        end = told[-1]
+    async with following([added(JOB), added(POD), added(bare(status=ENDED)), Synced(AT)]) as (
+        observations,
+        _,
+        _,
+    ):
+        end = observations[-1]
         assert isinstance(end, PodObserved)
         assert (end.job, end.replica, end.containers[0].exit_code) == (J1, W0, 7)
 
@@ -455,30 +472,39 @@ async def test_the_end_of_a_pod_that_was_stripped_is_told_when_it_goes() -> None
     last = bare(status=ENDED)
     last["metadata"] = {**last["metadata"], "deletionTimestamp": "2024-01-09T15:00:00Z"}
     script: Script = [added(JOB), added(POD), Synced(AT), Change(Verb.DELETED, last, AT)]
-    async with following(script) as (told, _, _):
-        await until(lambda: isinstance(told[-1], PodGone))
-        assert [type(each) for each in told] == [JobObserved, PodObserved, PodObserved, PodGone]
+    async with following(script) as (observations, _, _):
+        await until(lambda: isinstance(observations[-1], PodGone))
+        assert [type(observation) for observation in observations] == [
+            JobObserved,
+            PodObserved,
+            PodObserved,
+            PodGone,
+        ]
 
 
 async def test_a_pod_that_a_watch_by_labels_shows_no_more_is_looked_at_until_it_ends() -> None:
     looks: Looked = [bare(status=RUNNING), ClusterUnavailable("away"), bare(status=ENDED), None]
     script: Script = [added(JOB), added(POD), Synced(AT), Change(Verb.DELETED, POD, AT)]
     signals = Kept()
-    async with following(script, looks=looks, log=LogOf(place_of=place), signals=signals) as (told, _, _):
-        await until(lambda: isinstance(told[-1], PodGone))
-        phases = [observation.phase for observation in told if isinstance(observation, PodObserved)]
+    async with following(script, looks=looks, log=LogOf(place_of=place), signals=signals) as (
+        observations,
+        _,
+        _,
+    ):
+        await until(lambda: isinstance(observations[-1], PodGone))
+        phases = [observation.phase for observation in observations if isinstance(observation, PodObserved)]
         assert phases == ["Running", "Failed"]
-        assert len([observation for observation in told if isinstance(observation, PodGone)]) == 1
+        assert len([observation for observation in observations if isinstance(observation, PodGone)]) == 1
         assert set(signals.jobs) == {J1}
 
 
 async def test_a_pod_that_the_log_knows_and_no_list_shows_is_looked_at_before_it_is_gone() -> None:
     script: Script = [added(JOB), Synced(AT)]
     looks: Looked = [Refused(403, "Forbidden", "no"), bare(status=ENDED), None]
-    async with following(script, looks=looks, log=LogOf(KNOWN, place_of=place)) as (told, _, bridge):
+    async with following(script, looks=looks, log=LogOf(KNOWN, place_of=place)) as (observations, _, bridge):
         assert bridge.progress.synced  # it is not waited for
-        await until(lambda: isinstance(told[-1], PodGone))
-        _, end, gone = told
+        await until(lambda: isinstance(observations[-1], PodGone))
+        _, end, gone = observations
         assert isinstance(end, PodObserved)
         assert (end.uid, end.attempt, end.phase) == (P1, 1, "Failed")
         assert isinstance(gone, PodGone)
@@ -487,8 +513,8 @@ async def test_a_pod_that_the_log_knows_and_no_list_shows_is_looked_at_before_it
 async def test_a_pod_that_has_its_labels_again_is_left_to_the_watches() -> None:
     looks: Looked = [POD]
     script: Script = [added(JOB), Synced(AT)]
-    async with following(script, looks=looks, log=LogOf(KNOWN, place_of=place)) as (told, _, bridge):
-        await until(lambda: isinstance(told[-1], PodObserved))
+    async with following(script, looks=looks, log=LogOf(KNOWN, place_of=place)) as (observations, _, bridge):
+        await until(lambda: isinstance(observations[-1], PodObserved))
         assert not bridge._looks
 
 
@@ -497,13 +523,15 @@ async def test_a_pod_out_of_sight_that_the_log_counts_no_more_is_not_looked_at_f
     looks: Looked = [bare(status=RUNNING), bare(status=RUNNING)]
 
     def place_of(gone: PodGone) -> Ref | None:
-        found = next(asked, None)
-        return found(gone) if found else None
+        answer = next(asked, None)
+        return answer(gone) if answer else None
 
-    async with following([added(JOB), Synced(AT)], looks=looks, log=LogOf(KNOWN, place_of=place_of)) as found:
-        told, _, bridge = found
+    async with following(
+        [added(JOB), Synced(AT)], looks=looks, log=LogOf(KNOWN, place_of=place_of)
+    ) as followed:
+        observations, _, bridge = followed
         await until(lambda: not bridge._looks and not looks)
-        assert PodGone not in {type(each) for each in told}
+        assert PodGone not in {type(observation) for observation in observations}
 
 
 @pytest.mark.parametrize(
@@ -517,20 +545,20 @@ async def test_a_pod_that_was_seen_to_go_is_not_looked_at(last: dict[str, Any]) 
     gone = {**POD, **last, "metadata": {**POD["metadata"], **last["metadata"]}}
     script: Script = [added(JOB), added(POD), Synced(AT), Change(Verb.DELETED, gone, AT)]
     looks: Looked = [bare(status=RUNNING)]
-    async with following(script, looks=looks, log=LogOf(place_of=place)) as (told, _, _):
-        await until(lambda: isinstance(told[-1], PodGone))
+    async with following(script, looks=looks, log=LogOf(place_of=place)) as (observations, _, _):
+        await until(lambda: isinstance(observations[-1], PodGone))
         assert len(looks) == 1
 
 
 async def test_a_pod_that_went_with_its_job_is_not_looked_at() -> None:
     looks: Looked = [bare(status=RUNNING)]
-    async with following([Synced(AT)], looks=looks, log=LogOf(KNOWN, place_of=place)) as (told, _, _):
-        assert [type(each) for each in told] == [JobGone, PodGone]
+    async with following([Synced(AT)], looks=looks, log=LogOf(KNOWN, place_of=place)) as (observations, _, _):
+        assert [type(observation) for observation in observations] == [JobGone, PodGone]
         assert len(looks) == 1
 
 
 async def test_a_pod_that_somebody_else_controls_now_is_gone() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "uid": "x", "controller": True}
     taken = {**POD, "metadata": {**POD["metadata"], "ownerReferences": [owner]}}
-    async with following([added(JOB), added(POD), added(taken), Synced(AT)]) as (told, _, _):
-        assert [observation.uid for observation in told if isinstance(observation, PodGone)] == [P1]
+    async with following([added(JOB), added(POD), added(taken), Synced(AT)]) as (observations, _, _):
+        assert [observation.uid for observation in observations if isinstance(observation, PodGone)] == [P1]

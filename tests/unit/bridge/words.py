@@ -105,9 +105,9 @@ async def phase(cluster: Cluster, ref: Ref, *wanted: str, seconds: float = DEADL
     """The pod, once it is in one of the phases `wanted`."""
     async with asyncio.timeout(seconds):
         while True:
-            found = await cluster.get(ref)
-            if found["status"]["phase"] in wanted:
-                return found
+            manifest = await cluster.get(ref)
+            if manifest["status"]["phase"] in wanted:
+                return manifest
             await asyncio.sleep(0.005)
 
 
@@ -122,13 +122,13 @@ async def gone(cluster: Cluster, ref: Ref, seconds: float = DEADLINE) -> None:
 
 async def listed(items: AsyncIterator[Change | Synced]) -> list[Change]:
     """What a watch tells before `Synced`."""
-    found = []
+    changes = []
     async with asyncio.timeout(DEADLINE):
         async for item in items:
             if isinstance(item, Synced):
                 break
-            found.append(item)
-    return found
+            changes.append(item)
+    return changes
 
 
 async def next_change(items: AsyncIterator[Change | Synced], matches: Callable[[Change], bool]) -> Change:
@@ -140,8 +140,8 @@ async def next_change(items: AsyncIterator[Change | Synced], matches: Callable[[
     raise AssertionError("the watch ended")
 
 
-def code(found: Manifest) -> int | None:
+def code(manifest: Manifest) -> int | None:
     """The exit code of a pod's first container."""
-    state = found["status"]["containerStatuses"][0]["state"]
+    state = manifest["status"]["containerStatuses"][0]["state"]
     exit_code: int | None = state.get("terminated", {}).get("exitCode")
     return exit_code

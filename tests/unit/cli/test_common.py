@@ -40,7 +40,7 @@ def test_columns_are_as_wide_as_they_must_be_and_end_without_blanks() -> None:
 
 def test_the_page_has_every_verb_and_every_exit_code() -> None:
     page = cli_markdown()
-    for verb in (each for verbs in GROUPS.values() for each in verbs):
+    for verb in (verb for verbs in GROUPS.values() for verb in verbs):
         assert f"### jobledger {verb}\n" in page
     for code in EXIT_CODES:
         assert f"| {code} | " in page
@@ -49,7 +49,7 @@ def test_the_page_has_every_verb_and_every_exit_code() -> None:
 def test_every_verb_that_is_listed_exists_and_is_documented() -> None:
     commands = typer.main.get_command(build()).commands  # type: ignore[attr-defined]
     assert sorted(commands) == sorted(verb for verbs in GROUPS.values() for verb in verbs)
-    assert [name for name, each in commands.items() if not each.help] == []
+    assert [name for name, value in commands.items() if not value.help] == []
 
 
 def test_a_known_verb_is_built_alone_so_that_it_starts_quickly() -> None:

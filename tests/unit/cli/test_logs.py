@@ -36,9 +36,9 @@ def test_a_console_line_has_the_message_and_its_fields() -> None:
 
 
 def test_a_json_line_has_the_fields_beside_the_message() -> None:
-    found = json.loads(_logged(LogSettings(format="json")))
-    assert found["message"] == "the log waits"
-    assert (found["action"], found["job"], found["level"]) == ("wait", "u-1", "warning")
+    fields = json.loads(_logged(LogSettings(format="json")))
+    assert fields["message"] == "the log waits"
+    assert (fields["action"], fields["job"], fields["level"]) == ("wait", "u-1", "warning")
 
 
 def test_what_is_less_severe_than_the_level_is_not_shown() -> None:

@@ -11,8 +11,8 @@ from tests.unit.api.words import app_in_memory, job, phase, written
 async def _shown(replicas: int) -> ShownJobs:
     async with app_in_memory() as app:
         await app.submit(written(job(replicas=replicas)), "me")
-        found = await phase(app, "train", "Running")
-        state = app.state(found["metadata"]["uid"])
+        manifest = await phase(app, "train", "Running")
+        state = app.state(manifest["metadata"]["uid"])
         assert state is not None
         return ShownJobs(lambda: [state])
 

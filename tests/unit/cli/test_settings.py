@@ -137,9 +137,9 @@ def test_what_is_configured_for_a_kind_is_what_it_declares(monkeypatch: pytest.M
         assert kind.names.plural not in Settings.model_fields
         assert load().settings.of(kind) == declared()
         monkeypatch.setenv(variable(f"{kind.names.plural}.namespaces"), "a,b")
-        found = load().settings.of(kind)
-        assert isinstance(found, declared)
-        assert found == declared(namespaces="a,b")
+        settings = load().settings.of(kind)
+        assert isinstance(settings, declared)
+        assert settings == declared(namespaces="a,b")
 
 
 def test_a_kind_that_is_looked_after_everywhere_has_no_settings() -> None:

@@ -20,17 +20,17 @@ from tests.unit.cli_offline.conftest import SECRET, Ask, job
 @pytest.fixture
 def letters(store: Path) -> list[bytes]:
     """Two letters behind the one of `store`, by their bytes: an observation, and bytes that are none."""
-    seen = job("late", "dddd-4444").submit().entries[0].cause
-    found = [encode_observation(seen), b"\xff\x00 no\n"]
+    observation = job("late", "dddd-4444").submit().entries[0].cause
+    bodies = [encode_observation(observation), b"\xff\x00 no\n"]
 
     async def work() -> None:
         log = await SqliteLog.open(store)
-        for each in found:
-            await log.add_dead_letter(DeadLetter(START, JobUid("dddd-4444"), each, "ValueError: bad\nday"))
+        for body in bodies:
+            await log.add_dead_letter(DeadLetter(START, JobUid("dddd-4444"), body, "ValueError: bad\nday"))
         await log.close()
 
     asyncio.run(work())
-    return found
+    return bodies
 
 
 def waiting(store: Path) -> list[Post]:
@@ -38,9 +38,9 @@ def waiting(store: Path) -> list[Post]:
 
     async def work() -> list[Post]:
         log = await SqliteLog.open(store, beside=True)
-        found = await (await SqliteInbox.open(log.store)).take(10)
+        deliveries = await (await SqliteInbox.open(log.store)).take(10)
         await log.close()
-        return list(found.posts)
+        return list(deliveries.posts)
 
     return asyncio.run(work())
 
@@ -61,7 +61,7 @@ def test_dead_letters_are_listed(ask: Ask) -> None:
 
 
 def test_a_letter_is_shown_whole(ask: Ask) -> None:
-    head, seen = ask("dead-letters", "show", "1").out.split("\n\n")
+    head, body = ask("dead-letters", "show", "1").out.split("\n\n")
     assert [line.split(maxsplit=1) for line in head.splitlines()] == [
         ["id", "1"],
         ["at", "2024-01-09T15:00:00Z"],
@@ -69,8 +69,8 @@ def test_a_letter_is_shown_whole(ask: Ask) -> None:
         ["error", "ValueError: odd and more"],
         ["retried", "-"],
     ]
-    assert json.loads(seen)["type"] == "JobObserved"
-    assert json.loads(ask("dead-letters", "show", "1", "-o", "json").out)["observation"] == json.loads(seen)
+    assert json.loads(body)["type"] == "JobObserved"
+    assert json.loads(ask("dead-letters", "show", "1", "-o", "json").out)["observation"] == json.loads(body)
 
 
 def test_bytes_that_are_no_json_are_shown_escaped_to_who_wants_them_with_all_that_is_in_them(
@@ -88,7 +88,7 @@ def test_a_letter_that_is_retried_is_on_its_way_and_stays_in_the_list(
     assert (said.code, said.out, said.err) == (0, "retried 2: JobObserved of job dddd-4444\n", "")
     assert waiting(store) == [Post(JobUid("dddd-4444"), letters[0])]
     retried = [load["retried"] for load in json.loads(ask("dead-letters", "list", "-o", "json").out)]
-    assert [each is not None for each in retried] == [False, True, False]
+    assert [item is not None for item in retried] == [False, True, False]
     assert ask("dead-letters", "list").out.splitlines()[2].split()[4] == retried[1]
 
 

@@ -52,9 +52,9 @@ def test_every_problem_of_every_file_is_told_at_once_with_rule_and_field(ask: As
 
 def test_validation_as_data_has_all_fields(ask: Ask, tmp_path: Path) -> None:
     file = write(tmp_path / "a.yaml", manifest(replicas=0))
-    found = json.loads(ask("validate", file, "-o", "json").out)
-    assert found["valid"] is False
-    (report,) = found["manifests"]
+    answer = json.loads(ask("validate", file, "-o", "json").out)
+    assert answer["valid"] is False
+    (report,) = answer["manifests"]
     assert (report["file"], report["line"], report["kind"], report["name"]) == (
         str(file),
         1,
@@ -64,7 +64,7 @@ def test_validation_as_data_has_all_fields(ask: Ask, tmp_path: Path) -> None:
     assert [(problem["rule"], problem["path"]) for problem in report["problems"]] == [
         ("PT1", "spec.replicaSpecs[0].replicas")
     ]
-    assert yaml.safe_load(ask("validate", file, "-o", "yaml").out) == found
+    assert yaml.safe_load(ask("validate", file, "-o", "yaml").out) == answer
 
 
 def test_an_object_that_is_there_twice_is_a_problem(ask: Ask, tmp_path: Path) -> None:
@@ -85,12 +85,12 @@ def test_render_prints_what_the_state_machine_wants_in_the_order_of_creation(
     ask: Ask, tmp_path: Path
 ) -> None:
     said = ask("render", write(tmp_path / "a.yaml", manifest()))
-    found = {f"{each['kind']}/{each['metadata']['name']}": each for each in yaml.safe_load_all(said.out)}
+    rendered = {f"{item['kind']}/{item['metadata']['name']}": item for item in yaml.safe_load_all(said.out)}
     wanted = Story(workers(2), settings={CLUSTER_DOMAIN: "cluster.local"}).submit().children
-    assert list(found) == list(wanted)
+    assert list(rendered) == list(wanted)
     for name, built in wanted.items():
         built["metadata"].setdefault("namespace", "demo")
-        assert found[name] == json.loads(json.dumps(built))
+        assert rendered[name] == json.loads(json.dumps(built))
 
 
 def test_render_shows_names_in_the_domain_of_the_cluster(
@@ -130,16 +130,16 @@ def test_render_refuses_what_validate_refuses(ask: Ask, tmp_path: Path) -> None:
 
 
 def test_crds_are_those_of_the_kinds(ask: Ask) -> None:
-    found = list(yaml.safe_load_all(ask("crds").out))
-    assert found == [
+    manifests = list(yaml.safe_load_all(ask("crds").out))
+    assert manifests == [
         json.loads(json.dumps(kind.crd(names)))
         for kind in KINDS
         if not kind.opt_in
         for names in (kind.names, *kind.aliases)
     ]
     switched_on = list(yaml.safe_load_all(ask("crds", "PyTorchJob").out))
-    assert [each["spec"]["names"]["kind"] for each in switched_on] == ["PyTorchJob"]
-    assert list(yaml.safe_load_all(ask("crds", "pj", "PyTorchTrainingJob").out)) == found[:1]
+    assert [item["spec"]["names"]["kind"] for item in switched_on] == ["PyTorchJob"]
+    assert list(yaml.safe_load_all(ask("crds", "pj", "PyTorchTrainingJob").out)) == manifests[:1]
 
 
 def test_an_unknown_kind_is_answered_with_the_nearest(ask: Ask) -> None:

@@ -88,7 +88,7 @@ def test_a_file_gets_its_name_when_it_is_complete(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         interrupted()
     assert path.read_text() == "an older one"
-    assert [each.name for each in tmp_path.iterdir()] == ["a.parquet"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ def test_history_is_a_line_an_entry(ask: Ask) -> None:
 
 @pytest.mark.parametrize(("wish", "seqs"), [("3", [3]), ("2-4", [2, 3, 4]), ("7-", [7, 8]), ("-2", [1, 2])])
 def test_entries_are_picked_by_number(ask: Ask, wish: str, seqs: list[int]) -> None:
-    found = json.loads(ask("history", "mnist", f"--seq={wish}", "-o", "json").out)
-    assert [each["seq"] for each in found] == seqs
+    entries = json.loads(ask("history", "mnist", f"--seq={wish}", "-o", "json").out)
+    assert [item["seq"] for item in entries] == seqs
 
 
 @pytest.mark.parametrize("wish", [":", "3:7", "x", "1-x", "1-2-3", "²", "9" * 20])
@@ -152,8 +152,8 @@ def test_a_whole_store_verifies(ask: Ask) -> None:
 
 
 def test_one_job_verifies_alone_and_as_data(ask: Ask) -> None:
-    (found,) = json.loads(ask("replay", "--verify", "quota", "-o", "json").out)
-    assert (found["name"], found["decidedAgain"], found["difference"]) == ("quota", 2, None)
+    (verdict,) = json.loads(ask("replay", "--verify", "quota", "-o", "json").out)
+    assert (verdict["name"], verdict["decidedAgain"], verdict["difference"]) == ("quota", 2, None)
 
 
 def test_a_difference_is_shown_with_what_was_recorded_and_exit_code_1(ask: Ask, tmp_path: Path) -> None:

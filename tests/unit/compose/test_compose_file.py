@@ -36,8 +36,8 @@ def read(path: Path) -> Any:
 
 def mounts(service: dict[str, Any]) -> dict[str, Path]:
     """Files and folders of the checkout by where a service sees them."""
-    found = [volume.split(":") for volume in service.get("volumes", ())]
-    return {target: (COMPOSE / source).resolve() for source, target, *_ in found if source.startswith(".")}
+    parts = [volume.split(":") for volume in service.get("volumes", ())]
+    return {target: (COMPOSE / source).resolve() for source, target, *_ in parts if source.startswith(".")}
 
 
 def test_the_file_is_one_by_the_schema(file: dict[str, Any]) -> None:
@@ -50,9 +50,9 @@ def test_the_schema_finds_what_is_wrong(file: dict[str, Any]) -> None:
 
 
 def test_each_profile_has_what_it_is_for(file: dict[str, Any]) -> None:
-    profiles = {name: each.get("profiles") for name, each in file["services"].items()}
-    assert {name for name, each in profiles.items() if each == ["cluster"]} == ROLES
-    assert {name for name, each in profiles.items() if each == ["local"]} == {"serve", "serve-metrics"}
+    profiles = {name: service.get("profiles") for name, service in file["services"].items()}
+    assert {name for name, service in profiles.items() if service == ["cluster"]} == ROLES
+    assert {name for name, service in profiles.items() if service == ["local"]} == {"serve", "serve-metrics"}
     assert re.search("^COMPOSE_PROFILES=local$", (COMPOSE / "env.example").read_text(), re.MULTILINE)
 
 
@@ -66,7 +66,7 @@ def test_every_service_that_stays_tells_its_health_and_is_restarted(file: dict[s
 
 
 def test_images_are_pinned_and_those_that_tests_have_too_are_the_same(file: dict[str, Any]) -> None:
-    images = {name: each["image"] for name, each in file["services"].items()}
+    images = {name: service["image"] for name, service in file["services"].items()}
     assert [image for image in images.values() if not re.fullmatch(r"[a-z/]+:v?\d+(\.\d+)+", image)] == []
     pom = ElementTree.parse(ROOT / "tests" / "harness" / "kafka-pom.xml")  # noqa: S314 - our own
     assert images["kafka"] == f"apache/kafka:{pom.findtext('.//kafka.version')}"
@@ -111,14 +111,14 @@ def test_every_container_is_bounded_and_may_not_become_more(file: dict[str, Any]
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert service["logging"]["options"] == {"max-size": "10m", "max-file": "3"}, name
-        assert all(service[each] for each in ("mem_limit", "cpus", "pids_limit")), name
+        assert all(service[limit] for limit in ("mem_limit", "cpus", "pids_limit")), name
         assert service.get("read_only") is (None if name == "kafka" else True), name
-    assert [name for name, each in file["services"].items() if "cap_add" in each] == ["postgres"]
+    assert [name for name, service in file["services"].items() if "cap_add" in service] == ["postgres"]
     assert "version" not in file  # Compose warns of it
 
 
 def test_no_secret_is_in_a_file() -> None:
-    for path in (each for each in COMPOSE.rglob("*") if each.suffix in (".yaml", ".example")):
+    for path in (path for path in COMPOSE.rglob("*") if path.suffix in (".yaml", ".example")):
         for line in path.read_text(encoding="utf-8").splitlines():
             assert not re.search(r"PASSWORD(=|: )", line), (path.name, line)
 
@@ -126,7 +126,7 @@ def test_no_secret_is_in_a_file() -> None:
 def test_variables_are_settings_that_there_are(file: dict[str, Any]) -> None:
     known = {variable(path) for path in paths()}
     for service in ours(file).values():
-        given = {each for each in service["environment"] if each.startswith("JOBLEDGER_")}
+        given = {item for item in service["environment"] if item.startswith("JOBLEDGER_")}
         assert given <= known
 
 
@@ -136,7 +136,7 @@ def test_variables_are_settings_that_there_are(file: dict[str, Any]) -> None:
 def test_prometheus_reads_our_alerts_and_every_process_of_ours(file: dict[str, Any]) -> None:
     prometheus = file["services"]["prometheus"]
     config = read(mounts(prometheus)["/etc/prometheus/prometheus.yml"])
-    rules = [mounts(prometheus)[each] for each in config["rule_files"]]
+    rules = [mounts(prometheus)[item] for item in config["rule_files"]]
     assert rules == [ROOT / "deploy" / "monitoring" / "alerts.yaml"]
     cluster, local = config["scrape_configs"]
     (asked,) = cluster["dns_sd_configs"]
@@ -152,12 +152,12 @@ def test_prometheus_reads_our_alerts_and_every_process_of_ours(file: dict[str, A
 
 
 def test_grafana_shows_our_dashboard_of_that_prometheus(file: dict[str, Any]) -> None:
-    seen = mounts(file["services"]["grafana"])
-    (source,) = read(seen["/etc/grafana/provisioning/datasources/jobledger.yaml"])["datasources"]
+    mounted = mounts(file["services"]["grafana"])
+    (source,) = read(mounted["/etc/grafana/provisioning/datasources/jobledger.yaml"])["datasources"]
     assert (source["type"], source["url"]) == ("prometheus", "http://prometheus:9090")
     assert "127.0.0.1:9090:9090" in file["services"]["prometheus"]["ports"]
-    (provider,) = read(seen["/etc/grafana/provisioning/dashboards/jobledger.yaml"])["providers"]
-    dashboard = seen[f"{provider['options']['path']}/jobledger.json"]
+    (provider,) = read(mounted["/etc/grafana/provisioning/dashboards/jobledger.yaml"])["providers"]
+    dashboard = mounted[f"{provider['options']['path']}/jobledger.json"]
     assert dashboard == ROOT / "deploy" / "monitoring" / "dashboard.json"
     # its queries, and those of the alerts, are looked at by tests/unit/telemetry/test_monitoring.py
     assert json.loads(dashboard.read_text(encoding="utf-8"))["uid"] == "jobledger"

@@ -26,13 +26,13 @@ class Prometheus:
 
     def answer(self, asked: dict[str, str]) -> tuple[int, Any]:
         """Status and body for a range query."""
-        start, end, step = (float(asked[each]) for each in ("start", "end", "step"))
+        start, end, step = (float(asked[name]) for name in ("start", "end", "step"))
         if (end - start) / step > _STEPS:
             return 400, _error("exceeded maximum resolution of 11,000 points per timeseries")
         if self.mode == "refuses":
             return 400, _error("parse error: unexpected\ncharacter")
         share = 0.01 if "/ 100" in asked["query"] else 1
-        found = [
+        series = [
             {
                 "metric": {"pod": labels.get("exported_pod", labels["pod"])},
                 "values": _values(start, end, step, value * share),
@@ -41,7 +41,7 @@ class Prometheus:
             for labels, value in self.series.get(metric, [])
             if all(_fits(labels.get(name, ""), way, wanted) for name, way, wanted in matchers)
         ]
-        return 200, {"status": "success", "data": {"resultType": "matrix", "result": found}}
+        return 200, {"status": "success", "data": {"resultType": "matrix", "result": series}}
 
 
 def _error(text: str) -> dict[str, str]:
@@ -78,7 +78,7 @@ def _fits(value: str, way: str, wanted: str) -> bool:
 @contextmanager
 def prometheus(**series: list[tuple[dict[str, str], float]]) -> Iterator[Prometheus]:
     """Such a server while the block lasts."""
-    found = Prometheus(series)
+    prometheus = Prometheus(series)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -87,10 +87,10 @@ def prometheus(**series: list[tuple[dict[str, str], float]]) -> Iterator[Prometh
                 self._say(404, b"404 page not found")
                 return
             asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
-            found.asked.append(asked)
-            match found.mode:
+            prometheus.asked.append(asked)
+            match prometheus.mode:
                 case "silent":
-                    found.hold.wait(10)
+                    prometheus.hold.wait(10)
                 case "broken":
                     self._say(500, b"<h1>Internal Server Error</h1>")
                 case "other":
@@ -99,10 +99,10 @@ def prometheus(**series: list[tuple[dict[str, str], float]]) -> Iterator[Prometh
                     self._say(200, b" " * (9 << 20))
                 case "elsewhere":
                     self.send_response(302)
-                    self.send_header("Location", f"{found.url}/elsewhere")
+                    self.send_header("Location", f"{prometheus.url}/elsewhere")
                     self.end_headers()
                 case _:
-                    status, body = found.answer(asked)
+                    status, body = prometheus.answer(asked)
                     self._say(status, json.dumps(body).encode())
 
         def _say(self, status: int, body: bytes) -> None:
@@ -121,11 +121,11 @@ def prometheus(**series: list[tuple[dict[str, str], float]]) -> Iterator[Prometh
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
-    found.url = f"http://127.0.0.1:{server.server_port}/prom"
+    prometheus.url = f"http://127.0.0.1:{server.server_port}/prom"
     try:
-        yield found
+        yield prometheus
     finally:
-        found.hold.set()
+        prometheus.hold.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -107,11 +107,11 @@ async def test_a_change_that_is_none_of_the_spec_stops_nobody(tmp_path: Path) ->
     async with console(tmp_path) as browser:
         await browser.submit(job())
         fields = await asked(browser, "pause")
-        found = await browser.app.job("default", "train")
+        manifest = await browser.app.job("default", "train")
         note = {"metadata": {"annotations": {"somebody": "was here"}}}
-        await browser.app.cluster.patch(Ref.of(found), note)
+        await browser.app.cluster.patch(Ref.of(manifest), note)
         changed = await browser.app.job("default", "train")
-        assert changed["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]
+        assert changed["metadata"]["resourceVersion"] != manifest["metadata"]["resourceVersion"]
         assert (await browser.post(f"{JOB}/pause", fields)).status_code == 303
 
 

@@ -35,15 +35,15 @@ def queue(name: str) -> dict[str, Any]:
 
 def choices(page: str, name: str) -> list[str]:
     """What a list of choices holds."""
-    found = re.search(rf'<datalist id="offers-{name}">(.*?)</datalist>', page)
-    return [html.unescape(text) for text in re.findall(r'value="([^"]*)"', found[1])] if found else []
+    match = re.search(rf'<datalist id="offers-{name}">(.*?)</datalist>', page)
+    return [html.unescape(text) for text in re.findall(r'value="([^"]*)"', match[1])] if match else []
 
 
 def listed(page: str, path: str) -> str:
     """The choices that an input names."""
-    found = re.search(rf'<input [^>]*name="{re.escape(path)}"[^>]*>', page)
-    assert found, path
-    named = re.search(r' list="([^"]*)"', found[0])
+    match = re.search(rf'<input [^>]*name="{re.escape(path)}"[^>]*>', page)
+    assert match, path
+    named = re.search(r' list="([^"]*)"', match[0])
     return named[1] if named else ""
 
 
@@ -59,8 +59,8 @@ async def with_a_volume(browser: Browser, namespace: str = "default") -> str:
 
 async def test_claims_and_queues_of_the_namespace_are_offered(tmp_path: Path) -> None:
     async with console(tmp_path) as browser:
-        for each in (claim("tutorial"), claim("data"), claim("others", "elsewhere"), queue("gold")):
-            await browser.app.cluster.create(each)
+        for manifest in (claim("tutorial"), claim("data"), claim("others", "elsewhere"), queue("gold")):
+            await browser.app.cluster.create(manifest)
         page = await with_a_volume(browser)
         assert choices(page, "claims") == ["data", "tutorial"]
         assert listed(page, CLAIM) == "offers-claims"
@@ -123,8 +123,8 @@ async def with_a_variable(browser: Browser) -> str:
 async def test_config_maps_and_their_keys_are_offered_for_variables_but_never_a_value(tmp_path: Path) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "sealed", "namespace": "default"}}
     async with console(tmp_path) as browser:
-        for each in (config_map("train", epochs="5-of-them", rate="0.1"), config_map("bare")):
-            await browser.app.cluster.create(each)
+        for manifest in (config_map("train", epochs="5-of-them", rate="0.1"), config_map("bare")):
+            await browser.app.cluster.create(manifest)
         await browser.app.cluster.create({**secret, "stringData": {"password": "hunter2"}})
         page = await with_a_variable(browser)
         assert choices(page, "config-maps") == ["bare", "train"]
@@ -144,8 +144,8 @@ async def test_everybody_is_offered_what_they_may_list(plurals: tuple[str, ...])
     async with alice(may_list(*plurals)) as client:
         assert str(client.base_url) == BASE
         app = client._transport.app.state.jobledger  # type: ignore[attr-defined]
-        for each in (claim("tutorial"), queue("gold")):
-            await app.cluster.create(each)
+        for manifest in (claim("tutorial"), queue("gold")):
+            await app.cluster.create(manifest)
         page = (await client.get(NEW)).text
         assert choices(page, "claims") == (["tutorial"] if "persistentvolumeclaims" in plurals else [])
         assert choices(page, "queues") == (["gold"] if "queues" in plurals else [])
@@ -161,8 +161,8 @@ async def test_config_maps_are_for_those_who_may_list_them() -> None:
 
 
 def test_the_front_has_the_rights_to_read_them() -> None:
-    granted = {(each.group, *each.resources, *each.verbs) for each in GRANTS[Role.FRONT][Scope.JOBS]}
+    granted = {(grant.group, *grant.resources, *grant.verbs) for grant in GRANTS[Role.FRONT][Scope.JOBS]}
     assert ("", "persistentvolumeclaims", "list") in granted
     assert ("scheduler.tensorstack.dev", "queues", "list") in granted
     assert ("", "configmaps", "list") in granted
-    assert not any("secrets" in each for each in granted)
+    assert not any("secrets" in texts for texts in granted)

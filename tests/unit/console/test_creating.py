@@ -25,17 +25,17 @@ MANY = "only one object can be created at a time"
 
 def older() -> dict[str, Any]:
     """Of a T9k manual: the older name of its kind, and of a field. Source: spec console.md, section 7."""
-    found = deepcopy(job_of(next(kind for kind in KINDS if kind.names.kind == "DeepSpeedJob")).raw)
-    found["kind"] = "DeepspeedJob"
-    found["spec"]["config"]["slotPerWorker"] = found["spec"]["config"].pop("slotsPerWorker", 1)
-    return found
+    manifest = deepcopy(job_of(next(kind for kind in KINDS if kind.names.kind == "DeepSpeedJob")).raw)
+    manifest["kind"] = "DeepspeedJob"
+    manifest["spec"]["config"]["slotPerWorker"] = manifest["spec"]["config"].pop("slotsPerWorker", 1)
+    return manifest
 
 
 def elastic_command() -> dict[str, Any]:
     """A job about which there is a warning: torchrun ignores its command."""
-    found = job("warned", torchrunConfig={"enabled": True})
-    found["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["args"] = ["a.py"]
-    return found
+    manifest = job("warned", torchrunConfig={"enabled": True})
+    manifest["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["args"] = ["a.py"]
+    return manifest
 
 
 async def test_creating_at_once_from_a_text_names_everything_that_was_renamed(tmp_path: Path) -> None:
@@ -47,8 +47,8 @@ async def test_creating_at_once_from_a_text_names_everything_that_was_renamed(tm
         for says in RENAMED:
             assert f"<li>{says}</li>" in page
         assert RENAMED[0] not in (await browser.get("/jobs")).text, "it is told once"
-        (found,) = await browser.app.jobs()
-        assert (found["kind"], found["spec"]["config"]["slotsPerWorker"]) == ("DeepSpeedJob", 1)
+        (manifest,) = await browser.app.jobs()
+        assert (manifest["kind"], manifest["spec"]["config"]["slotsPerWorker"]) == ("DeepSpeedJob", 1)
 
 
 async def test_a_text_is_looked_at_while_it_is_typed(tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ async def test_a_text_is_looked_at_while_it_is_typed(tmp_path: Path) -> None:
             assert "<html" not in answer.text
             return answer.text
 
-        found = await check(yaml.safe_dump(older()))
-        assert all(says in found for says in RENAMED)
+        checked = await check(yaml.safe_dump(older()))
+        assert all(says in checked for says in RENAMED)
         assert "must be at least 1" in await check(yaml.safe_dump(job(replicas=0)))
         assert MANY in await check(yaml.safe_dump_all([job("a"), job("b")]))
         assert "<li>" not in await check("  \n")
@@ -212,11 +212,11 @@ def test_no_more_sentences_are_left_than_a_browser_keeps() -> None:
     (cookie,) = [value.decode() for name, value in answer.raw_headers if name == b"set-cookie"]
     assert len(cookie) < 4096
     header = [(b"cookie", cookie.partition(";")[0].encode())]
-    found = flash.left(Request({"type": "http", "headers": header}))
-    assert found is not None
-    assert (found.done, found.created) == ("done", "Kind")
-    assert found.remarks[0] == "字" * 90
-    assert found.remarks[-1] == "…"
+    notes = flash.left(Request({"type": "http", "headers": header}))
+    assert notes is not None
+    assert (notes.done, notes.created) == ("done", "Kind")
+    assert notes.remarks[0] == "字" * 90
+    assert notes.remarks[-1] == "…"
 
 
 @pytest.mark.parametrize("said", ["", "x", "[", '{"a": 1}', "[1, null]", '{"done": 1, "remarks": [2]}'])

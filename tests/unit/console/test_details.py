@@ -82,8 +82,8 @@ def test_what_is_told_entry_by_entry_is_what_all_entries_tell_at_once() -> None:
 
 
 def test_attempts_are_told_with_their_numbers() -> None:
-    found = life_of(restarted()).attempts()
-    assert [(each.replica, each.number, each.uid) for each in found] == [
+    attempts = life_of(restarted()).attempts()
+    assert [(attempt.replica, attempt.number, attempt.uid) for attempt in attempts] == [
         ("worker-0", 1, "worker-0.1"),
         ("worker-1", 1, "worker-1.1"),
         ("worker-1", 2, "worker-1.2"),
@@ -95,25 +95,25 @@ def test_attempts_are_told_with_their_numbers() -> None:
 
 def test_a_moment_shows_status_conditions_and_children_as_they_were() -> None:
     life = life_of(restarted())
-    seen = view(life, "6")  # worker-1 has just failed
-    assert [(pod.name, pod.phase.value, pod.attempt) for pod in seen.pods] == [
+    moment = view(life, "6")  # worker-1 has just failed
+    assert [(pod.name, pod.phase.value, pod.attempt) for pod in moment.pods] == [
         ("worker-0", "Running", 1),
         ("worker-1", "Failed", 1),
     ]
-    assert seen.state.phase is Phase.RUNNING
-    assert (seen.left, seen.follows) == (2, False)
-    assert {condition["type"]: condition["status"] for condition in seen.status["conditions"]}[
+    assert moment.state.phase is Phase.RUNNING
+    assert (moment.left, moment.follows) == (2, False)
+    assert {condition["type"]: condition["status"] for condition in moment.status["conditions"]}[
         "ReplicaFailure"
     ] == "True"
-    assert [mark.kind for mark in seen.marks] == [IncidentKind.RESTART]
-    assert "1 abnormal incident, not made good" in seen.why.answer
+    assert [mark.kind for mark in moment.marks] == [IncidentKind.RESTART]
+    assert "1 abnormal incident, not made good" in moment.why.answer
     assert view(life, "5").left == 3
 
 
 def test_the_present_is_what_is_seen_without_a_moment() -> None:
     life = life_of(restarted())
-    seen = view(life, "")
-    assert (seen.count, seen.of, seen.follows) == (len(life), len(life), True)
+    moment = view(life, "")
+    assert (moment.count, moment.of, moment.follows) == (len(life), len(life), True)
 
 
 @pytest.mark.parametrize(
@@ -138,16 +138,16 @@ def test_the_slider_moved_to_an_entry_is_at_that_moment(axis: str) -> None:
     )  # the story is years ago, and its whole picture ends now
     moments = life.timeline().moments
     for seq in range(1, len(life) + 1):
-        found = seq_at(life, part, scale_of(life, part, datetime.now(UTC)).x(moments[seq - 1]))
-        assert moments[found - 1].at == moments[seq - 1].at
-        assert axis == "time" or found == seq
+        seq_there = seq_at(life, part, scale_of(life, part, datetime.now(UTC)).x(moments[seq - 1]))
+        assert moments[seq_there - 1].at == moments[seq - 1].at
+        assert axis == "time" or seq_there == seq
     assert seq_at(life, part, 100.0) == len(life)
 
 
 def test_between_two_entries_the_slider_is_at_the_earlier_one() -> None:
     life = life_of(running().at(600).pause())
     part = PictureQuery("", "time", "1", str(len(life)))
-    before = sum(each.at < START + timedelta(seconds=600) for each in life.timeline().moments)
+    before = sum(instant.at < START + timedelta(seconds=600) for instant in life.timeline().moments)
     assert seq_at(life, part, 90.0) == before
     assert 0 < before < len(life)
 
@@ -166,7 +166,7 @@ def test_an_entry_is_told_with_its_cause_actor_and_effect_on_the_phase() -> None
     assert (entry.before, entry.after) == ("Running", "Paused")
     assert "worker-0 dismissed (pause)" in entry.events
     assert told(life, len(life), len(life)) == [entry]
-    assert [each.seq for each in told(life, 2, 4)] == [2, 3, 4]
+    assert [entry_there.seq for entry_there in told(life, 2, 4)] == [2, 3, 4]
 
 
 def test_what_was_noticed_late_says_how_late() -> None:
@@ -208,9 +208,9 @@ POD = {
 
 
 def test_a_container_says_what_it_starts_and_may_use() -> None:
-    (found,) = containers(POD)
-    assert found.command == "python 'a file.py' '--x=$HOME'"
-    assert (found.cpu, found.memory, found.others) == (("4", "8"), ("8Gi", "16Gi"), ("nvidia.com/gpu 4",))
+    (row,) = containers(POD)
+    assert row.command == "python 'a file.py' '--x=$HOME'"
+    assert (row.cpu, row.memory, row.others) == (("4", "8"), ("8Gi", "16Gi"), ("nvidia.com/gpu 4",))
 
 
 def test_the_replica_table_has_a_row_for_each_with_what_was_wrong() -> None:
@@ -227,7 +227,7 @@ def test_the_replica_table_has_a_row_for_each_with_what_was_wrong() -> None:
 def test_a_deleted_replica_stays_listed() -> None:
     story = running().at(9).pause().gone("worker-0").gone("worker-1")
     life = life_of(story)
-    assert [(each.phase, each.uid) for each in table(life.state(), ())] == [("Deleted", "")] * 2
+    assert [(row.phase, row.uid) for row in table(life.state(), ())] == [("Deleted", "")] * 2
 
 
 def test_claims_and_modes_are_found_wherever_the_spec_has_them() -> None:

@@ -21,7 +21,7 @@ async def test_every_page_of_every_example_is_there(kind: str, example: Path) ->
     async with app_in_memory() as app:
         manifests = read(example.read_bytes(), example.name).usable()
         await app.submit(manifests, "tests")
-        (job,) = [each for each in await app.jobs() if each["kind"] == kind]
+        (job,) = [job for job in await app.jobs() if job["kind"] == kind]
         meta = job["metadata"]
 
         await until(lambda: app.records(meta["uid"]))  # its pages are there before, and have less in them

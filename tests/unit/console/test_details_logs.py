@@ -10,9 +10,9 @@ PIECE = re.compile(r'<div id="piece" class="log-window"[^>]*>')
 
 def piece(page: str) -> str:
     """The tag of the window."""
-    found = PIECE.search(page)
-    assert found, page
-    return found[0]
+    match = PIECE.search(page)
+    assert match, page
+    return match[0]
 
 
 async def test_a_log_that_is_not_there_yet_is_looked_for_again() -> None:
@@ -50,8 +50,8 @@ async def test_a_window_says_when_its_replica_has_begun_anew() -> None:
 
 async def test_the_window_of_a_job_that_is_gone_has_its_notice_under_its_uid() -> None:
     async with one_job() as (app, client):
-        found = await app.job("default", "train")
-        await app.delete(found, "alice")
+        job = await app.job("default", "train")
+        await app.delete(job, "alice")
         await gone(app, "train")
         page = await text(client, f"{PATH}/log?replica=worker-0&attempt=7")
-        assert f"uid={found['metadata']['uid']}" in piece(page)
+        assert f"uid={job['metadata']['uid']}" in piece(page)

@@ -42,11 +42,11 @@ async def test_detailed_events_are_those_of_the_pods_too() -> None:
         for number, pod in enumerate(await pods(app)):
             await happens(app, pod, f"BackOff{number}", number)
         assert "BackOff" not in await text(client, PATH)
-        found = await text(client, f"{PATH}?events=all")
-        assert found.index("BackOff1") < found.index("BackOff0")  # the newest first
-        assert re.search(r'<input type="checkbox" id="detailed-events"[^>]* checked>', found)
-        assert "Created" in found  # the job's own stay
-        assert f'hx-get="{PATH}?events=all"' in found  # it refreshes itself as it is
+        page = await text(client, f"{PATH}?events=all")
+        assert page.index("BackOff1") < page.index("BackOff0")  # the newest first
+        assert re.search(r'<input type="checkbox" id="detailed-events"[^>]* checked>', page)
+        assert "Created" in page  # the job's own stay
+        assert f'hx-get="{PATH}?events=all"' in page  # it refreshes itself as it is
 
 
 async def test_detailed_events_are_also_of_pods_that_are_gone() -> None:
@@ -59,22 +59,22 @@ async def test_detailed_events_are_also_of_pods_that_are_gone() -> None:
 
 async def test_who_may_not_list_events_gets_neither_them_nor_the_switch() -> None:
     async with alice(only("get")) as client:
-        found = await text(client, f"{PATH}?events=all")
-        assert "No events are kept." in found
-        assert 'id="detailed-events"' not in found
+        page = await text(client, f"{PATH}?events=all")
+        assert "No events are kept." in page
+        assert 'id="detailed-events"' not in page
     async with alice(both(only("get"), only("list", "events"))) as client:
-        found = await text(client, f"{PATH}?events=all")
-        assert "No events are kept." not in found
-        assert 'id="detailed-events"' in found
+        page = await text(client, f"{PATH}?events=all")
+        assert "No events are kept." not in page
+        assert 'id="detailed-events"' in page
 
 
 # ---- conditions --------------------------------------------------------------------------------------------
 
 
 def test_conditions_are_sorted_by_their_last_transition() -> None:
-    conditions = [{"type": each, "lastTransitionTime": f"2024-05-17T09:30:0{each}Z"} for each in "213"]
-    assert [each["type"] for each in by_change(conditions)] == ["3", "2", "1"]
-    assert [each["type"] for each in by_change(conditions, oldest=True)] == ["1", "2", "3"]
+    conditions = [{"type": number, "lastTransitionTime": f"2024-05-17T09:30:0{number}Z"} for number in "213"]
+    assert [condition["type"] for condition in by_change(conditions)] == ["3", "2", "1"]
+    assert [condition["type"] for condition in by_change(conditions, oldest=True)] == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize(("below", "part"), [("", "piece"), ("/history", "moment")])

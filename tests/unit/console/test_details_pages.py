@@ -63,9 +63,9 @@ async def test_every_page_of_a_job_is_there() -> None:
             "/manifest",
             "/header",
         ):
-            found = await text(client, PATH + below)
-            assert "train" in found
-            assert "<html" in found
+            page = await text(client, PATH + below)
+            assert "train" in page
+            assert "<html" in page
             piece = await text(client, PATH + below, headers={"HX-Request": "true"})
             assert "<html" not in piece
 
@@ -73,17 +73,17 @@ async def test_every_page_of_a_job_is_there() -> None:
 @pytest.mark.parametrize("at", ["99999", "nonsense", "1999-01-01T00:00:00Z", "-1x"])
 async def test_a_moment_that_never_was_is_one_sentence_and_the_present(at: str) -> None:
     async with one_job() as (_, client):
-        found = await text(client, f"{PATH}/history?at={at}")
-        assert '<p class="bad-news" role="alert">' in found
-        assert "--at" not in found
-        assert "The present" in found
+        page = await text(client, f"{PATH}/history?at={at}")
+        assert '<p class="bad-news" role="alert">' in page
+        assert "--at" not in page
+        assert "The present" in page
 
 
 async def test_a_page_speaks_the_readers_language() -> None:
     async with one_job() as (_, client):
-        found = await text(client, f"{PATH}/history", headers={"Accept-Language": "zh-CN"})
-        assert "此时刻的 Job" in found
-        assert "Timeline of the job" not in found
+        page = await text(client, f"{PATH}/history", headers={"Accept-Language": "zh-CN"})
+        assert "此时刻的 Job" in page
+        assert "Timeline of the job" not in page
 
 
 async def test_no_page_needs_what_the_policy_refuses() -> None:
@@ -160,9 +160,9 @@ async def test_jobs_that_are_gone_are_told_of_and_told_apart_by_their_uid() -> N
 )
 async def test_what_is_not_there_is_one_sentence(path: str) -> None:
     async with one_job() as (_, client):
-        found = await text(client, path, 404)
-        assert "Traceback" not in found
-        assert 'class="bad-news"' in found
+        page = await text(client, path, 404)
+        assert "Traceback" not in page
+        assert 'class="bad-news"' in page
 
 
 async def test_text_of_users_is_never_markup() -> None:
@@ -191,9 +191,9 @@ async def test_text_of_users_is_never_markup() -> None:
                 "/manifest",
                 "/log?replica=worker-0",
             ):
-                found = await text(client, PATH + below)
-                assert "<img src=x" not in found
-                assert "&lt;img src=x" in found or below == "/replicas"
+                page = await text(client, PATH + below)
+                assert "<img src=x" not in page
+                assert "&lt;img src=x" in page or below == "/replicas"
 
 
 async def test_logs_of_a_cluster_that_only_streams_are_shown_and_followed() -> None:
@@ -204,8 +204,8 @@ async def test_logs_of_a_cluster_that_only_streams_are_shown_and_followed() -> N
         name = next(pod["metadata"]["name"] for pod in pods if pod["metadata"]["name"].endswith("worker-0"))
         cluster.sim_logs.write("default", name, b"one\n\x1b[1mtwo\x1b[0m\nthr")
         cluster.sim_logs.end(next(pod["metadata"]["uid"] for pod in pods if pod["metadata"]["name"] == name))
-        found = await text(client, f"{PATH}/log?replica=worker-0")
-        assert "<li>one</li>\n<li>two</li>" in found
+        page = await text(client, f"{PATH}/log?replica=worker-0")
+        assert "<li>one</li>\n<li>two</li>" in page
         address = "/live?" + urlencode({"log": f"{PATH}/log?replica=worker-0&from=0"})
         async with streaming(create(app), address) as stream:
             assert (await stream.event("log"))["lines"] == ["one", "two"]
@@ -231,10 +231,10 @@ async def test_a_job_that_only_the_history_view_knows_is_still_shown(tmp_path: P
         )
         app = App(controller)
         async with running(controller), browsing(app) as client:
-            found = await text(client, PATH)
-            assert "The log has no entries of this job any more." in found
-            assert "phase Succeeded" in found
-            assert "phase-succeeded" in found  # the picture has its band
+            page = await text(client, PATH)
+            assert "The log has no entries of this job any more." in page
+            assert "phase Succeeded" in page
+            assert "phase-succeeded" in page  # the picture has its band
             assert "Succeeded" in await text(client, f"{PATH}/history")
         await app.cluster.close()
     finally:
@@ -265,12 +265,12 @@ async def test_of_several_containers_one_is_chosen() -> None:
         pod = manifest["spec"]["replicaSpecs"][0]["template"]["spec"]
         pod["containers"].append({"name": "sidecar", "image": "x"})
         await app.submit(written(manifest), "tests")
-        found = await phase(app, "train", "Running")
-        name = found["status"]["tasks"][0]["replicas"][0]["name"]
+        stored = await phase(app, "train", "Running")
+        name = stored["status"]["tasks"][0]["replicas"][0]["name"]
         logs = cast(MemoryCluster, app.cluster).sim_logs
         logs.write("default", name, b"of the first\n", "pytorch")
         logs.write("default", name, b"of the second\n", "sidecar")
-        for child in await app.cluster.children("default", found["metadata"]["uid"]):
+        for child in await app.cluster.children("default", stored["metadata"]["uid"]):
             logs.end(child["metadata"]["uid"])
         async with browsing(app) as client:
             page = await text(client, f"{PATH}/log?replica=worker-0")

@@ -30,9 +30,9 @@ BY_ITSELF = pytest.mark.parametrize(
 
 def spec_of(kind: Kind, job: dict[str, Any], *, whole: bool = True) -> dict[str, Any]:
     """The spec as the kind reads it, or without what its pods mount and use."""
-    found = kind.admit(job["metadata"]["name"], job["spec"])
-    assert found.plan is not None, found.problems
-    spec = deepcopy(found.spec)
+    admission = kind.admit(job["metadata"]["name"], job["spec"])
+    assert admission.plan is not None, admission.problems
+    spec = deepcopy(admission.spec)
     for slot in kind.layout.slots(spec):  # whose order means nothing, and the form does not keep it
         arrange(slot.template["spec"], "volumes", "name", kept=whole)
         for _, container in slot.containers:
@@ -43,9 +43,9 @@ def spec_of(kind: Kind, job: dict[str, Any], *, whole: bool = True) -> dict[str,
 
 
 def arrange(tree: Any, name: str, by: str, *, kept: bool) -> None:
-    found = sorted(tree.pop(name, []), key=lambda each: str(each[by]))
+    items = sorted(tree.pop(name, []), key=lambda item: str(item[by]))
     if kept:
-        tree[name] = found
+        tree[name] = items
 
 
 @BY_NAME
@@ -86,7 +86,7 @@ async def test_a_switch_that_is_on_where_nobody_says_so_is_shown_on_and_can_be_s
     tmp_path: Path,
 ) -> None:
     """`localRank` of a DeepSpeedJob: a form that nobody touched used to switch it off."""
-    field, kind = "spec.config.localRank", next(each for each in KINDS if each.names.kind == "DeepSpeedJob")
+    field, kind = "spec.config.localRank", next(kind for kind in KINDS if kind.names.kind == "DeepSpeedJob")
     new = f"/jobs/new/{kind.names.kind}"
     async with console(tmp_path) as browser:
         await browser.get(new)
@@ -126,8 +126,8 @@ async def test_who_succeeded_by_a_launcher_is_told_whose_log_to_read(kind: Kind,
         path = f"/jobs/default/{kind.names.kind}/{name}"
         says = "Check the launcher log for the training result"
         assert says not in (await browser.get(path)).text
-        (found,) = await browser.app.jobs()
-        state = browser.app.state(found["metadata"]["uid"])
+        (manifest,) = await browser.app.jobs()
+        state = browser.app.state(manifest["metadata"]["uid"])
         assert state is not None
         assert isinstance(browser.app.cluster, MemoryCluster)
         for replica in [plan.primary] if plan.primary else list(plan.replicas()):
@@ -172,8 +172,8 @@ async def test_a_job_that_failed_has_a_badge_that_says_why_in_the_list_and_on_it
             primary = state.running_plan.primary
             for replica in [primary] if primary else list(state.running_plan.replicas()):
                 browser.app.cluster.end_pod("default", kind.pod_name(state, replica), 1)
-        found = await browser.listed(name, "Failed")
-        assert 'class="badge error"' in found
+        row = await browser.listed(name, "Failed")
+        assert 'class="badge error"' in row
         page = (await browser.get(f"/jobs/default/{kind.names.kind}/{name}")).text
         (shown,) = await browser.app.jobs()
         said = [
@@ -181,7 +181,7 @@ async def test_a_job_that_failed_has_a_badge_that_says_why_in_the_list_and_on_it
             for condition in shown["status"]["conditions"]
             if condition["status"] == "True"
         ]
-        titles = [re.search(r'class="badge error"[^>]* title="([^"]*)"', text) for text in (found, page)]
+        titles = [re.search(r'class="badge error"[^>]* title="([^"]*)"', text) for text in (row, page)]
         (in_list, on_page) = [html.unescape(title[1]) for title in titles if title]
         assert in_list == on_page
         assert in_list in said

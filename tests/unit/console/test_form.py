@@ -56,20 +56,20 @@ def form_of(kind: Kind, manifest: Any) -> Group:
 
 def sent(tree: Group) -> dict[str, list[str]]:
     """What a browser sends of a form that nobody touched."""
-    found: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     for node in nodes(tree):
         if isinstance(node, Field) and (node.control != "switch" or node.on):
-            found[node.path] = [node.value]
+            fields[node.path] = [node.value]
         elif isinstance(node, Many):
-            found[f"{node.path}#"] = [str(len(node.groups))]
-    return found
+            fields[f"{node.path}#"] = [str(len(node.groups))]
+    return fields
 
 
 def read(kind: Kind, fields: dict[str, list[str]], base: Any, **how: Any) -> dict[str, Any]:
     return FormReader(Posted(fields, **how), kind, GPUS, queues=True).manifest(base)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda each: each.names.kind)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
 def test_every_field_of_a_kind_is_in_its_form(kind: Kind) -> None:
     manifest: dict[str, Any] = {"metadata": {}, "spec": {}}
     grown: set[str] = set()
@@ -93,7 +93,7 @@ def test_every_field_of_a_kind_is_in_its_form(kind: Kind) -> None:
             assert path in shown, path
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda each: each.names.kind)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
 def test_a_form_that_nobody_touched_says_what_it_was_made_from(kind: Kind) -> None:
     manifest = starter(kind)
     manifest["metadata"] = {"name": "a", "namespace": "b", "labels": {"team": "vision"}}
@@ -150,14 +150,14 @@ def _normal(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: _normal(value) for key, value in tree.items()}
     if isinstance(tree, list):
-        return sorted((_normal(each) for each in tree), key=lambda each: json.dumps(each, sort_keys=True))
+        return sorted((_normal(item) for item in tree), key=lambda item: json.dumps(item, sort_keys=True))
     return tree
 
 
 def test_what_the_form_cannot_show_is_kept() -> None:
     kind, manifest = KINDS[0], {"metadata": {"name": "a"}, "spec": yaml.safe_load(FULL)}
-    found = read(kind, sent(form_of(kind, manifest)), manifest)
-    assert _normal(found["spec"]) == _normal(manifest["spec"])
+    kept = read(kind, sent(form_of(kind, manifest)), manifest)
+    assert _normal(kept["spec"]) == _normal(manifest["spec"])
 
 
 def test_an_item_that_goes_takes_only_itself_along() -> None:
@@ -167,11 +167,11 @@ def test_an_item_that_goes_takes_only_itself_along() -> None:
     ]
     manifest = {"metadata": {"name": "a"}, "spec": spec}
     fields = sent(form_of(kind, manifest))
-    found = read(kind, fields, manifest, drop="spec.replicaSpecs[0]")
-    assert [each["type"] for each in found["spec"]["replicaSpecs"]] == ["second"]
-    assert found["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["image"] == "y"
-    found = read(kind, fields, manifest, drop=f"{TEMPLATE}~volumes[0]")
-    mounts = found["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][1]["volumeMounts"]
+    left = read(kind, fields, manifest, drop="spec.replicaSpecs[0]")
+    assert [item["type"] for item in left["spec"]["replicaSpecs"]] == ["second"]
+    assert left["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["image"] == "y"
+    left = read(kind, fields, manifest, drop=f"{TEMPLATE}~volumes[0]")
+    mounts = left["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][1]["volumeMounts"]
     assert {mount["mountPath"] for mount in mounts} == {"/b", "/c", "/dev/shm"}
 
 
@@ -267,7 +267,7 @@ async def test_worked_example_a_is_previewed_and_created(tmp_path: Path) -> None
         more = yaml.safe_load(editor_text((await browser.post(NEW, {**shared, "do": "preview"})).text))[
             "spec"
         ]
-        pod, before = (each["replicaSpecs"][0]["template"]["spec"] for each in (more, spec))
+        pod, before = (item["replicaSpecs"][0]["template"]["spec"] for item in (more, spec))
         assert pod["volumes"] == [*before["volumes"], {"name": "dshm", "emptyDir": {"medium": "Memory"}}]
         assert pod["containers"][0]["volumeMounts"] == [
             *before["containers"][0]["volumeMounts"],
@@ -299,8 +299,8 @@ async def test_errors_of_every_layer_stand_at_their_fields_and_nothing_is_create
         }
         answer = await browser.post(NEW, wrong)
         assert answer.status_code == 422
-        found = errors(answer.text)
-        assert set(found) >= {
+        errors_there = errors(answer.text)
+        assert set(errors_there) >= {
             "metadata.name",
             "spec.torchrunConfig.procPerNode",
             "spec.torchrunConfig.extraOptions",
@@ -308,7 +308,9 @@ async def test_errors_of_every_layer_stand_at_their_fields_and_nothing_is_create
             f"{CONTAINER}.image",
             f"{CONTAINER}.args",
         }
-        assert found[f"{CONTAINER}.args"] == ["Required value: torchrun needs the training script in args"]
+        assert errors_there[f"{CONTAINER}.args"] == [
+            "Required value: torchrun needs the training script in args"
+        ]
         assert inputs(answer.text)["spec.torchrunConfig.procPerNode"] == "many"
         assert await browser.app.jobs() == []
 

@@ -21,9 +21,9 @@ def row(index: int, name: str, source: str = "value", **said: str) -> dict[str, 
 
 
 def manifest(*env: dict[str, Any]) -> dict[str, Any]:
-    found = job()
-    found["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["env"] = [*env]
-    return found
+    manifest = job()
+    manifest["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["env"] = [*env]
+    return manifest
 
 
 def env_of(text: str) -> Any:
@@ -39,8 +39,8 @@ async def previewed(folder: Path, base: dict[str, Any], *rows: dict[str, str]) -
         fields = inputs((await browser.post(NEW, fields)).text)
         fields = {path: value for path, value in fields.items() if not path.startswith(f"{ENV}[")}
         assert json.loads(fields["base"])["kind"] == KIND
-        for each in rows:
-            fields |= each
+        for row in rows:
+            fields |= row
         fields |= {f"{ENV}#": str(len(rows)), "do": "preview"}
         return (await browser.post(NEW, fields)).text
 

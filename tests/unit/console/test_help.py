@@ -16,16 +16,18 @@ async def test_every_page_leads_to_help_in_its_language(tmp_path: Path) -> None:
     async with console(tmp_path) as browser:
         for path in ("/jobs", "/about", f"/jobs/new/{KIND}"):
             assert 'href="/help"' in (await browser.get(path)).text
-        english, chinese = [(await browser.get("/help", Accept_Language=each)).text for each in ("en", "zh")]
+        english, chinese = [
+            (await browser.get("/help", Accept_Language=language)).text for language in ("en", "zh")
+        ]
         for topic in TOPICS:
             assert HELP[f"help.{topic}"][0] in english
             assert HELP[f"help.{topic}"][1] in chinese
         assert 'href="/v1/openapi.json"' in english
         assert "/v1/jobs" in (await browser.get("/v1/openapi.json")).json()["paths"]
-    assert {each.split(".")[1] for each in HELP} == {*TOPICS, "title"}
+    assert {key.split(".")[1] for key in HELP} == {*TOPICS, "title"}
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda each: each.names.kind)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
 def test_what_a_field_is_for_and_its_name_are_said_in_chinese_too(kind: Kind) -> None:
     olds = [path for path, shape in walk(kind.model) if field_labels.is_old(shape)]
     for path, shape in walk(kind.model):
@@ -51,9 +53,9 @@ SAME = {"Master", "Worker", "Launcher", "Local rank", "Pod", "Priority", "Queue"
 def test_no_sentence_is_left_over_of_a_field_that_is_gone() -> None:
     said = {shape.info.description for kind in KINDS for _, shape in walk(kind.model)}
     paths = {path for kind in KINDS for path, _ in walk(kind.model)}
-    assert not {each for kind in KINDS for each in kind.form.chinese} - said
+    assert not {word for kind in KINDS for word in kind.form.chinese} - said
     named = {label for kind in KINDS for label in kind.form.labels}
-    assert not named - paths - {each.rpartition(".")[2] for each in paths}
+    assert not named - paths - {path.rpartition(".")[2] for path in paths}
 
 
 async def test_a_form_in_chinese_explains_its_fields_in_chinese(tmp_path: Path) -> None:

@@ -14,15 +14,15 @@ from tests.unit.console.words import Browser, console
 
 
 def labelled(name: str, namespace: str = "default", **labels: str) -> dict[str, Any]:
-    found = job(name)
-    found["metadata"] |= {"namespace": namespace, "labels": labels}
-    return found
+    manifest = job(name)
+    manifest["metadata"] |= {"namespace": namespace, "labels": labels}
+    return manifest
 
 
 async def suggested(browser: Browser, text: str) -> list[str]:
     answer = await browser.client.get("/jobs/labels", params={"label": text})
     assert answer.status_code == 200
-    return [html.unescape(each) for each in re.findall(r'<option value="([^"]*)"', answer.text)]
+    return [html.unescape(item) for item in re.findall(r'<option value="([^"]*)"', answer.text)]
 
 
 async def test_keys_and_values_that_jobs_have_are_suggested_for_what_is_typed_last(tmp_path: Path) -> None:

@@ -21,13 +21,13 @@ from tests.unit.console.words import KIND, console, names, row
 
 def rich(name: str, replicas: int = 4) -> dict[str, Any]:
     """A job with resources, a queue and a GPU."""
-    found = job(name, replicas=replicas, scheduler={"t9kScheduler": {"queue": "night", "priority": 7}})
-    (container,) = found["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"]
+    manifest = job(name, replicas=replicas, scheduler={"t9kScheduler": {"queue": "night", "priority": 7}})
+    (container,) = manifest["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"]
     container["resources"] = {
         "requests": {"cpu": "4", "memory": "8Gi"},
         "limits": {"cpu": "8", "memory": "16Gi", "nvidia.com/gpu": 2},
     }
-    return found
+    return manifest
 
 
 async def test_an_empty_list_says_so_in_both_languages(tmp_path: Path) -> None:
@@ -45,11 +45,11 @@ async def test_the_root_leads_to_the_list(tmp_path: Path) -> None:
 async def test_a_row_has_the_sums_over_all_replicas(tmp_path: Path) -> None:
     async with console(tmp_path) as browser:
         await browser.submit(rich("train"))
-        found = await browser.listed("train", "Running")
-        assert "16.00 / 32.00" in found
-        assert "32.00 GiB / 64.00 GiB" in re.sub(r"<[^>]*>", "", found)
-        assert "4 Running" in found
-        assert "The job has been initialized successfully." in found
+        row = await browser.listed("train", "Running")
+        assert "16.00 / 32.00" in row
+        assert "32.00 GiB / 64.00 GiB" in re.sub(r"<[^>]*>", "", row)
+        assert "4 Running" in row
+        assert "The job has been initialized successfully." in row
 
 
 async def test_columns_are_chosen_and_remembered(tmp_path: Path) -> None:
@@ -86,16 +86,16 @@ async def test_filters_are_joined_by_and_their_values_by_or(tmp_path: Path) -> N
 
 
 def labelled(name: str, **labels: str) -> dict[str, Any]:
-    found = job(name)
-    found["metadata"]["labels"] = labels
-    return found
+    manifest = job(name)
+    manifest["metadata"]["labels"] = labels
+    return manifest
 
 
 async def test_a_row_shows_two_labels_and_all_of_them_when_asked(tmp_path: Path) -> None:
     async with console(tmp_path) as browser:
         await browser.submit(labelled("many", team="a", tier="gold", batch="7"), labelled("none"))
-        found = await browser.listed("many")
-        shown, _, more = found.partition("<details")
+        first_row = await browser.listed("many")
+        shown, _, more = first_row.partition("<details")
         assert re.findall(r'class="badge" title="([^"]*)"', shown) == ["batch=7", "team=a"]
         assert "show all" in more
         assert more.count(">tier=gold</span>") == 2  # unfolded in its column, and in the row below
@@ -169,9 +169,9 @@ async def test_a_failure_is_a_badge_with_its_message_and_found_as_error(tmp_path
     broken["spec"]["runPolicy"] = {"backoffLimit": 0}
     async with console(tmp_path) as browser:
         await browser.submit(broken, job("well"))
-        found = await browser.listed("broken", "Failed")
-        assert 'class="badge error"' in found
-        assert "exited with code 3" in found
+        row = await browser.listed("broken", "Failed")
+        assert 'class="badge error"' in row
+        assert "exited with code 3" in row
         assert names((await browser.piece("/jobs?phase=Error")).text) == ["broken"]
         assert 'class="badge error"' not in await browser.listed("well")
 
@@ -252,9 +252,9 @@ async def test_what_a_job_says_is_text_and_no_markup(tmp_path: Path) -> None:
     ],
 )
 def test_a_query_that_makes_no_sense_is_the_usual_one(said: str) -> None:
-    found = ListQuery.of(QueryParams(said))
-    assert (found.sort, found.descending, found.size) == ("created", True, 20)
-    assert 1 <= found.page <= 10**9
+    query = ListQuery.of(QueryParams(said))
+    assert (query.sort, query.descending, query.size) == ("created", True, 20)
+    assert 1 <= query.page <= 10**9
 
 
 @pytest.mark.parametrize(("said", "page"), [("7", 7), ("0" * 5000 + "7", 7), ("9" * 5000, 10**9)])
@@ -264,15 +264,15 @@ def test_the_number_of_a_page_is_read_however_long_it_is(said: str, page: int) -
 
 @pytest.mark.parametrize("kind", KNOWN)
 def test_who_may_not_list_a_kind_sees_none_of_it_whatever_older_names_they_may_list(kind: str) -> None:
-    may = [each.kind for each in SERVED if each.kind != kind]
+    may = [names.kind for names in SERVED if names.kind != kind]
     assert set(ListQuery().wanted(may, "").kinds or ()) == {*KNOWN} - {kind}
-    assert ListQuery().wanted([each.kind for each in SERVED], "").kinds is None
+    assert ListQuery().wanted([names.kind for names in SERVED], "").kinds is None
 
 
 async def test_a_kind_is_offered_as_a_filter_once(tmp_path: Path) -> None:
     async with console(tmp_path) as browser:
-        found = re.findall(r'name="kind" value="([^"]*)"', (await browser.get("/jobs")).text)
-        assert found == [*KNOWN]
+        kinds = re.findall(r'name="kind" value="([^"]*)"', (await browser.get("/jobs")).text)
+        assert kinds == [*KNOWN]
 
 
 def test_a_query_is_written_as_it_is_read() -> None:
@@ -293,10 +293,10 @@ async def test_going_back_in_the_browser_gives_a_whole_page(tmp_path: Path) -> N
 
 def test_a_name_of_before_makes_up_for_no_kind_that_may_not_be_seen() -> None:
     """Whoever may list every kind but one, and one under two names, has as many rights as there are kinds."""
-    allowed = [each.kind for each in SERVED if each.kind != "PyTorchJob"]
+    allowed = [names.kind for names in SERVED if names.kind != "PyTorchJob"]
     assert len(allowed) == len(KNOWN)
-    assert ListQuery().wanted(allowed, "").kinds == [each for each in KNOWN if each != "PyTorchJob"]
-    assert ListQuery().wanted([each.kind for each in SERVED], "").kinds is None
+    assert ListQuery().wanted(allowed, "").kinds == [name for name in KNOWN if name != "PyTorchJob"]
+    assert ListQuery().wanted([names.kind for names in SERVED], "").kinds is None
 
 
 async def test_the_kinds_that_may_be_listed_have_their_present_names() -> None:

@@ -61,40 +61,40 @@ def test_a_very_long_line_is_cut_and_says_so() -> None:
 def test_no_escape_survives_whatever_the_bytes() -> None:
     for first in set(range(256)) - {ord("\n")}:
         shown = text.line(b"some words " + bytes([0x1B, first]) + b" and some more words")
-        assert not any(each < " " or "\x7f" <= each <= "\x9f" for each in shown.replace("\t", ""))
+        assert not any(letter < " " or "\x7f" <= letter <= "\x9f" for letter in shown.replace("\t", ""))
 
 
 # ---- windows -----------------------------------------------------------------------------------------------
 
 
 async def test_a_window_shows_the_last_lines_with_their_numbers() -> None:
-    found = await window.tail(Counting(numbered(5000)), 3)
-    assert found.lines == ("line 4998", "line 4999", "line 5000")
-    assert (found.first, found.tail, found.has_earlier) == (4998, "", True)
+    tail = await window.tail(Counting(numbered(5000)), 3)
+    assert tail.lines == ("line 4998", "line 4999", "line 5000")
+    assert (tail.first, tail.tail, tail.has_earlier) == (4998, "", True)
 
 
 async def test_earlier_lines_follow_on_without_a_gap_or_a_repeat() -> None:
     source = Counting(numbered(5000))
-    found = await window.tail(source, 1000)
-    every = list(found.lines)
-    while found.has_earlier:
-        found = await window.before(source, found.begin, 1000)
-        every[:0] = found.lines
-        assert found.first == 5001 - len(every)
+    tail = await window.tail(source, 1000)
+    every = list(tail.lines)
+    while tail.has_earlier:
+        tail = await window.before(source, tail.begin, 1000)
+        every[:0] = tail.lines
+        assert tail.first == 5001 - len(every)
     assert every == [f"line {number}" for number in range(1, 5001)]
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"one", b"one\n", b"one\ntwo", b"\n\n\n"])
 async def test_small_logs_are_shown_whole(data: bytes) -> None:
-    found = await window.tail(Counting(data), 10)
-    shown = [*found.lines, *([found.tail] if found.tail else [])]
+    tail = await window.tail(Counting(data), 10)
+    shown = [*tail.lines, *([tail.tail] if tail.tail else [])]
     assert shown == data.decode().splitlines()
-    assert not found.has_earlier
+    assert not tail.has_earlier
 
 
 async def test_the_line_that_is_being_written_is_told_apart() -> None:
-    found = await window.tail(Counting(b"done\n 47%\r 48%", ended=False))
-    assert (found.lines, found.tail, found.end) == (("done",), " 48%", 5)
+    tail = await window.tail(Counting(b"done\n 47%\r 48%", ended=False))
+    assert (tail.lines, tail.tail, tail.end) == (("done",), " 48%", 5)
 
 
 async def test_half_a_gigabyte_costs_a_window_no_more_than_it_shows(tmp_path: Path) -> None:
@@ -106,21 +106,21 @@ async def test_half_a_gigabyte_costs_a_window_no_more_than_it_shows(tmp_path: Pa
 
     def part(start: int, length: int) -> LogPart:
         nonlocal read
-        found = logs.part(path, start, length, ended=True)
-        read += len(found.data)
-        return found
+        part = logs.part(path, start, length, ended=True)
+        read += len(part.data)
+        return part
 
-    found = await window.tail(Seekable(part))
-    assert found.size > 500 << 20
-    assert found.lines[-1] == "line 3000"
-    assert (len(found.lines), found.first) == (1000, None)
+    tail = await window.tail(Seekable(part))
+    assert tail.size > 500 << 20
+    assert tail.lines[-1] == "line 3000"
+    assert (len(tail.lines), tail.first) == (1000, None)
     assert read <= 2 * window.PIECE
 
 
 async def test_a_window_of_endless_lines_is_bounded() -> None:
     source = Counting(b"x" * (8 << 20))
-    found = await window.tail(source)
-    assert len("".join(found.lines) + found.tail) < 3 * text.LONGEST
+    tail = await window.tail(source)
+    assert len("".join(tail.lines) + tail.tail) < 3 * text.LONGEST
     assert source.bytes_read <= window.MOST + window.PIECE + window.COUNTED
 
 
@@ -134,37 +134,37 @@ async def test_a_log_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
 
 async def test_a_search_finds_lines_whatever_the_case_the_latest_first() -> None:
     source = Counting(b"an Error\nfine\nERROR two\nfine\nno end error")
-    found = await window.search(source, "error")
-    assert [each.line for each in found.found] == ["no end error", "ERROR two", "an Error"]
-    assert [each.place for each in found.found] == [29, 14, 0]
-    assert found.is_whole
+    matches = await window.search(source, "error")
+    assert [match.line for match in matches.found] == ["no end error", "ERROR two", "an Error"]
+    assert [match.place for match in matches.found] == [29, 14, 0]
+    assert matches.is_whole
 
 
 async def test_what_is_sought_is_no_pattern() -> None:
-    found = await window.search(Counting(b"loss [3/10]\nloss 3\n"), "[3/10]")
-    assert [each.line for each in found.found] == ["loss [3/10]"]
+    matches = await window.search(Counting(b"loss [3/10]\nloss 3\n"), "[3/10]")
+    assert [match.line for match in matches.found] == ["loss [3/10]"]
 
 
 async def test_a_search_finds_lines_that_lie_across_two_pieces() -> None:
     data = b"a" * ((1 << 20) - 4) + b"\nthe needle is here\n" + b"b" * ((1 << 20) - 8) + b"\n"
-    found = await window.search(Counting(data), "the needle is here")
-    assert [each.line for each in found.found] == ["the needle is here"]
+    matches = await window.search(Counting(data), "the needle is here")
+    assert [match.line for match in matches.found] == ["the needle is here"]
 
 
 async def test_a_search_goes_on_where_it_stopped() -> None:
     source, every, end = Counting(numbered(1000)), [], None
     while True:
-        found = await window.search(source, "line", end, limit=300)
-        every += [each.line for each in found.found]
-        if found.is_whole:
+        matches = await window.search(source, "line", end, limit=300)
+        every += [match.line for match in matches.found]
+        if matches.is_whole:
             break
-        end = found.until
+        end = matches.until
     assert every == [f"line {number}" for number in range(1000, 0, -1)]
 
 
 async def test_a_search_that_takes_too_long_says_how_far_it_came() -> None:
-    found = await window.search(Counting(numbered(1_000_000)), "nowhere", seconds=0)
-    assert not found.is_whole
+    matches = await window.search(Counting(numbered(1_000_000)), "nowhere", seconds=0)
+    assert not matches.is_whole
 
 
 # ---- following ---------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class Growing:
 async def test_what_is_added_is_told_line_by_line_until_the_end() -> None:
     source = Growing(b"one\ntw", b"", b"two\nthree\n")
     source.data = b"zero\n"
-    news = [each async for each in follow.added(source, 5, look=0)]
+    news = [new async for new in follow.added(source, 5, look=0)]
     assert [line for new in news for line in new.lines] == ["one", "twtwo", "three"]
     assert news[0].tail == "tw"
     assert news[-1].ended
@@ -194,15 +194,15 @@ async def test_what_is_added_is_told_line_by_line_until_the_end() -> None:
 
 async def test_a_follower_that_is_far_behind_is_told_what_was_left_out() -> None:
     data = numbered(1_000_000)
-    news = [each async for each in follow.added(Counting(data), 0, look=0)]
+    news = [new async for new in follow.added(Counting(data), 0, look=0)]
     assert news[0].skipped > follow.BEHIND
     assert news[0].lines[0].startswith("line ")
-    told = sum(len(line) + 1 for new in news for line in new.lines)
-    assert told + news[0].skipped == len(data)
+    total = sum(len(line) + 1 for new in news for line in new.lines)
+    assert total + news[0].skipped == len(data)
 
 
 async def test_a_line_without_end_does_not_grow_for_ever() -> None:
-    news = [each async for each in follow.added(Counting(b"x" * 200_000), 0, look=0)]
+    news = [new async for new in follow.added(Counting(b"x" * 200_000), 0, look=0)]
     assert sum(len(new.lines) for new in news) == 1
 
 
@@ -212,13 +212,13 @@ async def stream(*pieces: bytes) -> AsyncIterator[bytes]:
 
 
 async def test_a_stream_is_held_by_its_end_only() -> None:
-    found = await heard(stream(*[numbered(200_000)] * 20))
-    part = await found.read(-10, 100)
+    received = await heard(stream(*[numbered(200_000)] * 20))
+    part = await received.read(-10, 100)
     assert part.size <= HELD
     assert part.data.endswith(b"200000\n")
 
 
 async def test_a_stream_is_followed_in_whole_lines() -> None:
-    news = [each async for each in follow.heard_on(stream(b"on", b"e\ntwo\nth", b"ree"))]
+    news = [new async for new in follow.heard_on(stream(b"on", b"e\ntwo\nth", b"ree"))]
     assert [new.lines for new in news] == [(), ("one", "two"), (), ("three",)]
     assert (news[2].tail, news[-1].ended) == ("three", True)

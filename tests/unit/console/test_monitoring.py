@@ -38,13 +38,13 @@ GPU = "DCGM_FI_DEV_GPU_UTIL"
 
 
 def measuring_job() -> dict[str, Any]:
-    found = job(replicas=2)
-    container = found["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]
+    manifest = job(replicas=2)
+    container = manifest["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]
     container["resources"] = {
         "requests": {"cpu": "1", "memory": "1Gi"},
         "limits": {"cpu": "2", "memory": "2Gi", "nvidia.com/gpu": 1, "amd.com/gpu": 1},
     }
-    return found
+    return manifest
 
 
 @asynccontextmanager
@@ -52,8 +52,8 @@ async def measured(folder: Path, source: Prometheus) -> AsyncIterator[tuple[Brow
     """A job of two replicas that runs, and the names of its pods."""
     async with console(folder, ConsoleOptions(metrics=source.url)) as browser:
         await browser.submit(measuring_job())
-        found = await phase(browser.app, "train", "Running")
-        yield browser, [replica["name"] for replica in found["status"]["tasks"][0]["replicas"]]
+        manifest = await phase(browser.app, "train", "Running")
+        yield browser, [replica["name"] for replica in manifest["status"]["tasks"][0]["replicas"]]
 
 
 def of(pod: str, namespace: str = "default", **more: str) -> dict[str, str]:
@@ -62,15 +62,15 @@ def of(pod: str, namespace: str = "default", **more: str) -> dict[str, str]:
 
 def panel(page: str, name: str) -> str:
     """The part of a page that is about one panel."""
-    found = re.search(rf'<details [^>]*id="panel-{name}".*?</details>', page, re.DOTALL)
-    assert found, page
-    return found[0]
+    match = re.search(rf'<details [^>]*id="panel-{name}".*?</details>', page, re.DOTALL)
+    assert match, page
+    return match[0]
 
 
 def legend(page: str) -> list[str]:
     """What the legend says, line by line."""
-    found = re.findall(r"<li[ >].*?</li>", page, re.DOTALL)
-    return [" ".join(re.sub("<[^>]*>", " ", each).split()) for each in found]
+    entries = re.findall(r"<li[ >].*?</li>", page, re.DOTALL)
+    return [" ".join(re.sub("<[^>]*>", " ", item).split()) for item in entries]
 
 
 # ---- the page ----------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ async def test_whoever_looks_at_the_same_has_it_asked_for_once(tmp_path: Path) -
             await browser.get(f"{TRAIN}/monitoring")
             first = len(source.asked)
             await browser.get(f"{TRAIN}/monitoring")
-            grid = {each["end"] for each in source.asked}
+            grid = {request["end"] for request in source.asked}
             assert len(source.asked) == first * len(grid) or datetime.now(UTC) - since > timedelta(seconds=10)
 
 
@@ -187,8 +187,8 @@ async def test_the_page_speaks_chinese_and_needs_nothing_that_the_policy_refuses
         async with measured(tmp_path, source) as (browser, (one, _)):
             source.series = {CPU: [(of(one), 0.5)]}
             answer = await browser.get(f"{TRAIN}/monitoring", Accept_Language="zh")
-            for each in ("时间范围", "按类型汇总", "网络带宽", "请求值", "刷新"):
-                assert each in answer.text
+            for word in ("时间范围", "按类型汇总", "网络带宽", "请求值", "刷新"):
+                assert word in answer.text
             assert " style=" not in answer.text
             assert re.findall(r"<script(?! src=)", answer.text) == []
             assert (await browser.get("/static/monitoring.css")).status_code == 200
@@ -208,19 +208,19 @@ async def test_without_a_source_requests_and_limits_are_shown_with_a_notice(tmp_
         page = (await browser.get(f"{TRAIN}/monitoring")).text
         assert "no metrics source configured" in page
         assert "2.00 GiB" in page
-        found = (await browser.get(f"/api/jobs/{KIND}/train/metrics")).json()
-        assert (found["source"], found["panels"]) == (False, [])
-        assert found["sums"]["cpu"] == {"request": 2.0, "limit": 4.0}
-        assert found["sums"]["nvidia.com/gpu"] == {"request": 2.0, "limit": 2.0}  # as Kubernetes has it
+        answer = (await browser.get(f"/api/jobs/{KIND}/train/metrics")).json()
+        assert (answer["source"], answer["panels"]) == (False, [])
+        assert answer["sums"]["cpu"] == {"request": 2.0, "limit": 4.0}
+        assert answer["sums"]["nvidia.com/gpu"] == {"request": 2.0, "limit": 2.0}  # as Kubernetes has it
 
 
 async def test_the_same_is_there_as_json(tmp_path: Path) -> None:
     with prometheus() as source:
         async with measured(tmp_path, source) as (browser, (one, _)):
             source.series = {CPU: [(of(one), 0.5)]}
-            found = (await browser.get(f"/api/jobs/{KIND}/train/metrics?by=pod&range=1h")).json()
-            assert (found["source"], found["range"], found["by"]) == (True, "1h", "pod")
-            cpu = found["panels"][0]
+            answer = (await browser.get(f"/api/jobs/{KIND}/train/metrics?by=pod&range=1h")).json()
+            assert (answer["source"], answer["range"], answer["by"]) == (True, "1h", "pod")
+            cpu = answer["panels"][0]
             assert (cpu["name"], cpu["unit"], cpu["limit"], cpu["error"]) == ("cpu", "cores", 2.0, "")
             (line,) = cpu["lines"]
             assert (line["name"], line["metric"]) == (one, "usage")
@@ -257,9 +257,9 @@ SPAN = TimeRange(1000 * 15, 1004 * 15, 15)
 
 async def test_points_that_are_no_numbers_are_left_out() -> None:
     with prometheus(up=[({"pod": "a"}, 1.0)]) as source:
-        (found,) = await MetricsSource(source.url).range('up{pod="a"}', SPAN)
-        assert found.pod == "a"
-        assert [at for at, _ in found.points] == [15000.0, 15030.0, 15045.0, 15060.0]
+        (series,) = await MetricsSource(source.url).range('up{pod="a"}', SPAN)
+        assert series.pod == "a"
+        assert [at for at, _ in series.points] == [15000.0, 15030.0, 15045.0, 15060.0]
 
 
 async def test_a_source_that_says_nothing_is_given_up() -> None:
@@ -275,9 +275,9 @@ async def test_a_job_of_many_pods_is_one_short_query_and_few_lines() -> None:
     series = [(of(name), float(number)) for number, name in enumerate(pods)]
     with prometheus(**{CPU: series}) as source:
         job = MeasuredJob("default", "u", pods, {"cpu": Decimal(500)}, {}, 500)
-        found = await Monitor(MetricsSource(source.url)).shown(job, panels(())[0], SPAN, "pod")
-        assert (len(found.lines), found.of, found.request) == (20, 500, 1.0)
-        assert {line.last for line in found.lines} == set(map(float, range(480, 500)))
+        shown = await Monitor(MetricsSource(source.url)).shown(job, panels(())[0], SPAN, "pod")
+        assert (len(shown.lines), shown.of, shown.request) == (20, 500, 1.0)
+        assert {line.last for line in shown.lines} == set(map(float, range(480, 500)))
         assert len(source.asked) == 1
         assert len(source.asked[0]["query"]) < 300
 
@@ -305,19 +305,19 @@ def test_a_rate_is_taken_over_at_least_three_minutes_and_two_steps() -> None:
 
 
 def test_panels_are_those_of_all_jobs_and_one_for_each_device() -> None:
-    found = [each.name for each in panels(["memory", "nvidia.com/gpu", "cpu", "nvidia.com/gpu"])]
-    assert found == ["cpu", "memory", "nvidia.com/gpu", "network", "storage"]
+    names = [panel.name for panel in panels(["memory", "nvidia.com/gpu", "cpu", "nvidia.com/gpu"])]
+    assert names == ["cpu", "memory", "nvidia.com/gpu", "network", "storage"]
 
 
 @pytest.mark.parametrize("length", [0, 1, 59, 3600, 86400, 86400 * 400])
 @pytest.mark.parametrize("chosen", ["all", "6h", "1h", "15m"])
 def test_a_span_is_bounded_in_its_points(length: int, chosen: str) -> None:
-    found = span(NOON, NOON + timedelta(seconds=length), chosen)
-    assert found.start % found.step == found.end % found.step == 0
-    assert 1 <= (found.end - found.start) / found.step <= POINTS + 2
-    assert found.start >= NOON.timestamp() - found.step
+    time_range = span(NOON, NOON + timedelta(seconds=length), chosen)
+    assert time_range.start % time_range.step == time_range.end % time_range.step == 0
+    assert 1 <= (time_range.end - time_range.start) / time_range.step <= POINTS + 2
+    assert time_range.start >= NOON.timestamp() - time_range.step
     end = NOON.timestamp() + length
-    assert end - found.step < found.end <= end  # the last point on the grid that is not to come
+    assert end - time_range.step < time_range.end <= end  # the last point on the grid that is not to come
 
 
 # ---- the picture -------------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def test_an_axis_ends_at_a_round_number(most: float, binary: bool, top: float) -
 
 
 def test_values_are_told_in_their_units() -> None:
-    assert [value("count", each) for each in (0, 10, 2.5, None)] == ["0", "10", "2.5", "–"]
+    assert [value("count", number) for number in (0, 10, 2.5, None)] == ["0", "10", "2.5", "–"]
     assert value("bytes/s", 2048) == "2.00 KiB/s"
 
 

@@ -16,8 +16,8 @@ PATHS = re.compile(r'(?:href|src|action|hx-get|hx-post|content)="(/[^"]*)"')
 
 def test_every_setting_reaches_the_pages() -> None:
     said = {"namespace": "team", "base_path": BASE, "gpus": "amd.com/gpu, ,x.org/y", "t9k_scheduler": False}
-    found = ConsoleOptions.of(Settings(console={**said, "metrics": "http://127.0.0.1:9"}))  # type: ignore[arg-type]
-    assert found == ConsoleOptions(
+    options = ConsoleOptions.of(Settings(console={**said, "metrics": "http://127.0.0.1:9"}))  # type: ignore[arg-type]
+    assert options == ConsoleOptions(
         "team", "team", BASE, ("amd.com/gpu", "x.org/y"), False, "http://127.0.0.1:9"
     )
 
@@ -37,9 +37,9 @@ async def test_behind_a_proxy_every_path_of_every_page_is_below_its_own(tmp_path
         ):
             page = await browser.get(path)
             assert page.status_code == 200
-            found = PATHS.findall(page.text)
-            assert found
-            assert not [each for each in found if not each.startswith(f"{BASE}/")], path
+            paths = PATHS.findall(page.text)
+            assert paths
+            assert not [link for link in paths if not link.startswith(f"{BASE}/")], path
         assert (await browser.get("/")).headers["location"] == f"{BASE}/jobs"
         answer = await browser.client.get(f"/jobs/new/{KIND}", params={"from": "train"})
         assert answer.headers["location"] == f"{BASE}{one}/clone"

@@ -62,13 +62,13 @@ async def test_an_elastic_job_of_kubeflow_is_scaled_in_the_console(tmp_path: Pat
             assert "Worker.replicas: must be between minReplicas (1) and maxReplicas (3)" in answer.text
         assert (await browser.post(f"{path}/scale", {**hidden(asked), "replicas": "3"})).status_code == 303
         specs = (await browser.app.job("default", "train"))["spec"]["pytorchReplicaSpecs"]
-        assert {each: spec["replicas"] for each, spec in specs.items()} == {key: 3}
+        assert {name: spec["replicas"] for name, spec in specs.items()} == {key: 3}
         await browser.listed("train", "3 Running")
 
 
 async def test_who_is_scaled_by_metrics_is_not_offered_it(tmp_path: Path) -> None:
     async with console(tmp_path) as browser:
         await browser.submit(kubeflow({"minReplicas": 1, "maxReplicas": 3, "metrics": METRICS}))
-        found = await browser.listed("train", "Running")
-        assert "/train/pause" in found
-        assert "/train/scale" not in found
+        row = await browser.listed("train", "Running")
+        assert "/train/pause" in row
+        assert "/train/scale" not in row

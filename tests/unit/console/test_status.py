@@ -21,27 +21,27 @@ def slow(manifest: dict[str, Any]) -> dict[str, Any]:
 
 async def shows(browser: Browser, claim: Callable[[str], bool]) -> str:
     """The row of the job, once it is as claimed."""
-    found = ""
+    row = ""
 
     async def look() -> bool:
-        nonlocal found
-        found = await browser.listed("train")
-        return claim(found)
+        nonlocal row
+        row = await browser.listed("train")
+        return claim(row)
 
     await until(look)
-    return found
+    return row
 
 
 async def end(browser: Browser, exit_code: int) -> None:
     """The pod of worker-0 ends."""
-    found = browser.app.cluster
-    assert isinstance(found, MemoryCluster)
+    cluster = browser.app.cluster
+    assert isinstance(cluster, MemoryCluster)
     (name,) = [
         pod["metadata"]["name"]
-        for pod in await found.list("v1", "Pod", "default")
+        for pod in await cluster.list("v1", "Pod", "default")
         if pod["metadata"]["name"].endswith("worker-0")
     ]
-    found.end_pod("default", name, exit_code)
+    cluster.end_pod("default", name, exit_code)
 
 
 async def test_worked_example_c_a_badge_while_a_replica_is_restarted_and_at_the_end(tmp_path: Path) -> None:
@@ -50,17 +50,17 @@ async def test_worked_example_c_a_badge_while_a_replica_is_restarted_and_at_the_
         await shows(browser, lambda row: "2 Running" in row)
         for _ in range(3):
             await end(browser, 1)
-            found = await shows(browser, lambda row: BADGE in row)
-            assert 'class="phase degraded"' in found
-            assert ">Running · degraded<" in found
+            badged = await shows(browser, lambda row: BADGE in row)
+            assert 'class="phase degraded"' in badged
+            assert ">Running · degraded<" in badged
             assert names((await browser.piece("/jobs?phase=Error")).text) == ["train"]
-            found = await shows(browser, lambda row: "2 Running" in row and BADGE not in row)
-            assert '<span class="phase running">Running</span>' in found
+            badged = await shows(browser, lambda row: "2 Running" in row and BADGE not in row)
+            assert '<span class="phase running">Running</span>' in badged
             assert names((await browser.piece("/jobs?phase=Error")).text) == []
         await end(browser, 1)
-        found = await shows(browser, lambda row: "Failed" in row)
-        assert '<span class="phase failed">Failed</span>' in found
-        assert BADGE in found
+        badged = await shows(browser, lambda row: "Failed" in row)
+        assert '<span class="phase failed">Failed</span>' in badged
+        assert BADGE in badged
         meta = (await browser.app.job("default", "train"))["metadata"]
         page = (await browser.get(f"/jobs/default/PyTorchTrainingJob/train?uid={meta['uid']}")).text
         assert page.count("ReplicaRestart") == 3
@@ -75,8 +75,8 @@ async def test_a_pytorchjob_of_kubeflow_has_the_phase_of_its_newest_condition(tm
         manifest = {"apiVersion": API, "kind": "PyTorchJob", "metadata": {"name": "train"}, "spec": spec}
         await browser.submit(manifest)
         await shows(browser, lambda row: ">Paused<" in row)
-        found = await browser.app.job("default", "train")
-        await browser.app.patch(found, {"spec": {"runPolicy": {"suspend": False}}}, "test")
+        job = await browser.app.job("default", "train")
+        await browser.app.patch(job, {"spec": {"runPolicy": {"suspend": False}}}, "test")
         await shows(browser, lambda row: ">Running<" in row and BADGE not in row)
         await end(browser, 137)
         found_row = await shows(browser, lambda row: BADGE in row)

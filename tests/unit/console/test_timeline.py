@@ -26,8 +26,8 @@ def restarted() -> Story:
 
 
 def lane(drawn: Timeline, name: str) -> Lane:
-    (found,) = (each for each in drawn.lanes if each.name == name)
-    return found
+    (lane,) = (other for other in drawn.lanes if other.name == name)
+    return lane
 
 
 def seconds(when: Instant) -> float:
@@ -82,7 +82,7 @@ def test_a_restart_shows_as_a_failed_span_a_new_attempt_and_a_mark() -> None:
         (ReplicaPhase.PENDING, 2),
         (ReplicaPhase.RUNNING, 2),
     ]
-    (mark,) = (each for each in drawn.marks if each.kind is IncidentKind.RESTART)
+    (mark,) = (mark for mark in drawn.marks if mark.kind is IncidentKind.RESTART)
     assert (mark.replica, mark.nature, seconds(mark.when)) == ("worker-1", Nature.ABNORMAL, 20)
     assert "exit code 7" in str(mark.says)
     assert lane(drawn, "worker-0").spans[-1].end is None
@@ -130,7 +130,7 @@ def test_by_time_a_moment_stands_where_its_share_of_the_time_is() -> None:
 
 def test_by_number_every_entry_gets_the_same_room() -> None:
     scale = BySeq(Instant(1, START), Instant(10, START))
-    assert [scale.x(Instant(each, START)) for each in (1, 2, 10)] == [0, 10, 90]
+    assert [scale.x(Instant(word, START)) for word in (1, 2, 10)] == [0, 10, 90]
 
 
 @pytest.mark.parametrize("length", [0, 0.2, 5, 61, 3599, 86_400, 90 * 86_400, 20 * 365 * 86_400])
@@ -177,7 +177,7 @@ def test_a_crowd_counts_its_replicas_at_every_moment() -> None:
     (crowd,) = rows(drawn, whole(drawn))
     assert isinstance(crowd, Crowd)
     last = [block for block in crowd.blocks if block.end == 100]
-    assert [(each.phase, each.size) for each in last] == [(ReplicaPhase.RUNNING, 100)]
+    assert [(block.phase, block.size) for block in last] == [(ReplicaPhase.RUNNING, 100)]
     assert [(block.phase, block.size) for block in crowd.blocks if block.begin == 0] == [
         (ReplicaPhase.PENDING, 100)
     ]

@@ -25,17 +25,19 @@ def links(root: ET.Element) -> list[ET.Element]:
 
 
 def title(node: ET.Element) -> str:
-    found = node.find("title")
-    assert found is not None
-    return found.text or ""
+    element = node.find("title")
+    assert element is not None
+    return element.text or ""
 
 
 def test_the_picture_is_a_named_group_of_well_formed_svgs_without_styles_or_scripts() -> None:
     root = drawn_as(timeline(restarted().steps))
     assert root.attrib["role"] == "group"
     assert root.attrib["aria-label"] == "Timeline of the job"
-    assert not [each for each in root.iter() if "style" in each.attrib or each.tag in ("style", "script")]
-    assert not [name for each in root.iter() for name in each.attrib if name.startswith("on")]
+    assert not [
+        element for element in root.iter() if "style" in element.attrib or element.tag in ("style", "script")
+    ]
+    assert not [name for element in root.iter() for name in element.attrib if name.startswith("on")]
 
 
 def test_marks_and_phases_are_links_that_name_their_moment_and_say_what_they_are() -> None:
@@ -50,8 +52,8 @@ def test_marks_and_phases_are_links_that_name_their_moment_and_say_what_they_are
 
 def test_everything_stands_inside_of_the_picture() -> None:
     root = drawn_as(timeline(restarted().steps))
-    for each in root.iter("rect"):
-        x, width = (float(each.attrib[name].rstrip("%")) for name in ("x", "width"))
+    for element in root.iter("rect"):
+        x, width = (float(element.attrib[name].rstrip("%")) for name in ("x", "width"))
         assert 0 <= x <= 100
         assert x + width <= 100.2
 
@@ -59,14 +61,14 @@ def test_everything_stands_inside_of_the_picture() -> None:
 def test_four_hundred_replicas_make_a_small_picture() -> None:
     drawn = timeline(running(400).steps)
     root = drawn_as(drawn)
-    assert all(int(each.attrib["height"]) < 300 for each in root)
+    assert all(int(element.attrib["height"]) < 300 for element in root)
     assert len(list(root.iter())) < 1500
     assert "worker ×400" in ET.tostring(root, encoding="unicode")
 
 
 def test_every_one_of_four_hundred_is_a_thin_row_with_its_name_in_the_title() -> None:
     root = drawn_as(timeline(running(400).steps), every=True)
-    thin = [each for each in root.iter("g") if "tl-single" in each.attrib["class"]]
+    thin = [element for element in root.iter("g") if "tl-single" in element.attrib["class"]]
     assert len(thin) == 400 > MANY
     assert all(title(span).startswith(f"worker-{number}: ") for number in (0, 399) for span in thin[number])
 
@@ -74,7 +76,8 @@ def test_every_one_of_four_hundred_is_a_thin_row_with_its_name_in_the_title() ->
 def test_words_are_said_in_the_readers_language() -> None:
     words = {"Running": "运行中", "Incidents": "事件经过"}
     text = ET.tostring(
-        drawn_as(timeline(restarted().steps), word=lambda each: words.get(each, each)), encoding="unicode"
+        drawn_as(timeline(restarted().steps), word=lambda english: words.get(english, english)),
+        encoding="unicode",
     )
     assert "运行中" in text
     assert "事件经过" in text
@@ -114,8 +117,8 @@ def test_the_cursor_stands_where_the_moment_is_and_is_hidden_without_one() -> No
 
 def cursor(drawn: str) -> tuple[str, str]:
     root = ET.fromstring(drawn)  # noqa: S314 - our own
-    (found,) = (each for each in root.iter("svg") if "tl-cursor" in each.get("class", ""))
-    return found.attrib["class"], found.attrib["x"]
+    (element,) = (element for element in root.iter("svg") if "tl-cursor" in element.get("class", ""))
+    return element.attrib["class"], element.attrib["x"]
 
 
 def test_a_thousand_restarts_make_no_more_steps_than_can_be_seen() -> None:
@@ -125,7 +128,7 @@ def test_a_thousand_restarts_make_no_more_steps_than_can_be_seen() -> None:
             "worker-1", "Running"
         )
     root = drawn_as(timeline(story.steps))
-    assert len([each for each in root.iter("rect") if each.get("class") == "tl-left"]) < 350
+    assert len([element for element in root.iter("rect") if element.get("class") == "tl-left"]) < 350
 
 
 @pytest.mark.parametrize("kind", IncidentKind)

@@ -40,8 +40,8 @@ class Browser:
         answer = await self.client.get(
             path, headers={name.replace("_", "-"): value for name, value in headers.items()}
         )
-        found = re.search(r'csrf-token" content="(\w+)"', answer.text)
-        self.token = found[1] if found else self.token
+        match = re.search(r'csrf-token" content="(\w+)"', answer.text)
+        self.token = match[1] if match else self.token
         return answer
 
     async def piece(self, path: str) -> httpx.Response:
@@ -61,15 +61,15 @@ class Browser:
 
     async def listed(self, name: str, says: str = "") -> str:
         """The row of the job, once it is there and says so: a phase as its status, conditions are called so too."""
-        found, wanted = "", f'<span class="phase {says.lower()}">' if says in PHASES else says
+        markup, wanted = "", f'<span class="phase {says.lower()}">' if says in PHASES else says
 
         async def look() -> bool:
-            nonlocal found
-            found = row((await self.piece("/jobs?size=50")).text, name)
-            return bool(found) and wanted in found
+            nonlocal markup
+            markup = row((await self.piece("/jobs?size=50")).text, name)
+            return bool(markup) and wanted in markup
 
         await until(look)
-        return found
+        return markup
 
 
 def row(page: str, name: str) -> str:
@@ -85,33 +85,33 @@ def names(page: str) -> list[str]:
 
 def errors(page: str) -> dict[str, list[str]]:
     """What is written at which field."""
-    found = re.findall(r'<ul class="errors" id="e-([^"]*)"[^>]*>(.*?)</ul>', page, re.DOTALL)
+    blocks = re.findall(r'<ul class="errors" id="e-([^"]*)"[^>]*>(.*?)</ul>', page, re.DOTALL)
     lists = {
-        path: [html.unescape(text) for text in re.findall(r"<li>(.*?)</li>", said)] for path, said in found
+        path: [html.unescape(text) for text in re.findall(r"<li>(.*?)</li>", said)] for path, said in blocks
     }
     return {path: said for path, said in lists.items() if said}
 
 
 def inputs(page: str) -> dict[str, str]:
     """The form as a browser would send it."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     editor = page[page.index('<form id="editor"') :]
     for tag in re.findall(r"<input [^>]*>", editor):
         at = dict(re.findall(r'([a-z-]+)="([^"]*)"', tag))
         if at.get("type") == "checkbox" and " checked" not in tag:
             continue
         if "name" in at:
-            found[at["name"]] = html.unescape(at.get("value", ""))
+            values[at["name"]] = html.unescape(at.get("value", ""))
     for name, options in re.findall(r'<select [^>]*name="([^"]*)"[^>]*>(.*?)</select>', editor, re.DOTALL):
         chosen = re.search(r'<option(?: value="([^"]*)")? selected>([^<]*)', options)
         first = re.search(r'<option value="([^"]*)"', options)
-        found[name] = html.unescape(
+        values[name] = html.unescape(
             (chosen[1] if chosen[1] is not None else chosen[2]) if chosen else first[1] if first else ""
         )
     for name, text in re.findall(r'<textarea [^>]*name="([^"]*)"[^>]*>(.*?)</textarea>', editor, re.DOTALL):
-        found[name] = html.unescape(text)
-    found.pop("_token", None)
-    return found
+        values[name] = html.unescape(text)
+    values.pop("_token", None)
+    return values
 
 
 def hidden(page: str) -> dict[str, str]:
@@ -122,9 +122,9 @@ def hidden(page: str) -> dict[str, str]:
 
 def editor_text(page: str) -> str:
     """The YAML in the editor."""
-    found = re.search(r'<textarea id="yaml"[^>]*>(.*?)</textarea>', page, re.DOTALL)
-    assert found, page
-    return html.unescape(found[1])
+    match = re.search(r'<textarea id="yaml"[^>]*>(.*?)</textarea>', page, re.DOTALL)
+    assert match, page
+    return html.unescape(match[1])
 
 
 @asynccontextmanager

@@ -49,7 +49,7 @@ def test_the_official_schema_refuses_what_is_wrong(made: dict[str, Any]) -> None
     bindings = {"kafka": {"partitions": 0, "bindingVersion": "0.5.0"}}
     topic = {**made["channels"]["topic"], "bindings": bindings}
     broken.append({**made, "channels": {"topic": topic}})
-    assert [official.is_valid(each) for each in broken] == [False] * 3
+    assert [official.is_valid(document) for document in broken] == [False] * 3
 
 
 def test_every_reference_leads_somewhere(made: dict[str, Any]) -> None:
@@ -106,7 +106,7 @@ def test_all_frozen_events_are_what_the_document_says_of_them(made: dict[str, An
         name = Path(fixture.event["dataschema"]).stem
         messages[name].validate(fixture.event)
         topic[name].validate(fixture.event["data"])
-        other = next(each for each in NAMES if each != name)
+        other = next(event_name for event_name in NAMES if event_name != name)
         assert not messages[other].is_valid(fixture.event)
 
 
@@ -123,7 +123,7 @@ def test_the_headers_of_the_examples_are_those_that_the_document_names(made: dic
 async def test_the_request_for_events_is_the_one_that_the_api_describes(made: dict[str, Any]) -> None:
     async with app_in_memory() as app:
         described = create(app).openapi()["paths"][made["channels"]["events"]["address"]]["get"]["parameters"]
-    query = {each["name"]: each["schema"] for each in described if each["in"] == "query"}
+    query = {item["name"]: item["schema"] for item in described if item["in"] == "query"}
     said = made["operations"]["serve"]["bindings"]["http"]["query"]["properties"]
     assert said.keys() == query.keys()
     for name in ("limit", "wait"):

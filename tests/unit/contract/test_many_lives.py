@@ -40,7 +40,7 @@ RESTARTS = sized(25, 1_000)
 @cache
 def validators() -> dict[str, Draft202012Validator]:
     """Type → the closed rendering of its schema, which knows every field."""
-    return {each.name: Draft202012Validator(schema(each, closed=True)) for each in CATALOGUE}
+    return {described.name: Draft202012Validator(schema(described, closed=True)) for described in CATALOGUE}
 
 
 def as_text(value: object) -> str:

@@ -46,40 +46,40 @@ class Stage:
 
     def words(self, instruction: str) -> list[list[str]]:
         """The same in words; a list in JSON is its elements."""
-        found = self.all(instruction)
-        return [json.loads(each) if each.startswith("[") else shlex.split(each) for each in found]
+        texts = self.all(instruction)
+        return [json.loads(text) if text.startswith("[") else shlex.split(text) for text in texts]
 
 
 def stages(text: str) -> list[Stage]:
     """The stages of a Dockerfile, images with the defaults of the ARGs before the first. Raises Malformed."""
-    found: list[Stage] = []
+    stages: list[Stage] = []
     defaults: dict[str, str] = {}
     for name, rest in _instructions(text):
         if name == "FROM":
             image, _, alias = rest.partition(" AS ")
-            found.append(Stage(_filled(image.strip(), defaults), alias.strip()))
-        elif found:
-            found[-1].instructions.append((name, rest))
+            stages.append(Stage(_filled(image.strip(), defaults), alias.strip()))
+        elif stages:
+            stages[-1].instructions.append((name, rest))
         elif name == "ARG":
             argument, _, default = rest.partition("=")
             defaults[argument] = default
         else:
             raise Malformed(f"{name} stands before the first FROM")
-    if not found:
+    if not stages:
         raise Malformed("there is no FROM")
-    return found
+    return stages
 
 
 def _instructions(text: str) -> list[tuple[str, str]]:
-    lines = [each for each in text.splitlines() if each.strip() and not each.lstrip().startswith("#")]
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     joined = re.sub(r"\\\n\s*", "", "\n".join(lines)).splitlines()
-    found = []
+    instructions = []
     for line in joined:
         name, _, rest = line.partition(" ")
         if name not in KNOWN or not rest.strip():
             raise Malformed(f"no instruction: {line}")
-        found.append((name, rest.strip()))
-    return found
+        instructions.append((name, rest.strip()))
+    return instructions
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

@@ -40,7 +40,7 @@ DEPLOYED = frozenset({"store", "server", "namespace", "python", "settle", "full"
 """Settings of a machine's own jobledger, which nobody needs on a cluster."""
 
 
-FROM_SECRETS = frozenset(f"kafka.{each}_file" for each in ("password", "token", "ca", "certificate", "key"))
+FROM_SECRETS = frozenset(f"kafka.{name}_file" for name in ("password", "token", "ca", "certificate", "key"))
 """Settings that the chart makes of `kafka.password` and its like."""
 
 OF_SNAPSHOTS = frozenset({"snapshot_key_file"})
@@ -109,7 +109,7 @@ def test_every_kind_is_watched_and_its_status_written() -> None:
 
 def test_a_kind_that_is_not_switched_on_is_out_of_reach() -> None:
     granted = [*(grant for grants in GRANTS.values() for grant in grants.values()), *USERS.values()]
-    for kind in (each for each in KINDS if each.opt_in):
+    for kind in (kind for kind in KINDS if kind.opt_in):
         names = kind.names
         assert not [rule for rules in granted for rule in rules if rule.group == names.group]
         more = SWITCHED_GRANTS[names.plural]
@@ -141,7 +141,7 @@ def allows(rules: Any, group: str, resource: str, verb: str) -> bool:
 
 
 def test_every_role_object_is_bound_once_and_to_the_account_of_its_role() -> None:
-    objects = {each["metadata"]["name"]: each["kind"] for each in rbac_objects()}
+    objects = {manifest["metadata"]["name"]: manifest["kind"] for manifest in rbac_objects()}
     bound = {binding["roleRef"]["name"]: binding["roleRef"]["kind"] for binding in bindings()}
     users = {f"jobledger-{user}" for user in USERS}
     assert bound == {name: kind for name, kind in objects.items() if name not in users}

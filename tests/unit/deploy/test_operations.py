@@ -18,16 +18,16 @@ PLACE = "/var/lib/jobledger"
 
 def commands(section: str) -> list[list[str]]:
     """The commands of the first block of a section, in words."""
-    found = re.search(
+    match = re.search(
         rf"^## {section}\n.*?^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
-    assert found, section
-    return [shlex.split(line, comments=True) for line in found[1].replace("\\\n", "").splitlines()]
+    assert match, section
+    return [shlex.split(line, comments=True) for line in match[1].replace("\\\n", "").splitlines()]
 
 
 def in_the_pod(command: list[str], folder: Path) -> list[str]:
     """What `kubectl exec` runs there, to be run here."""
-    words = [each.replace(PLACE, str(folder)) for each in command[command.index("--") + 1 :]]
+    words = [word.replace(PLACE, str(folder)) for word in command[command.index("--") + 1 :]]
     return [sys.executable, *words[1:]] if words[0] == "python" else words
 
 

@@ -80,15 +80,15 @@ class World:
         log.opened += 1
         return log
 
-    async def put(self, seen: Sequence[Observation], partition: int = 0, after: Position = 0) -> None:
-        for place, each in enumerate(seen, after + 1):
-            await self.assignment.put(partition, place, posted(each))
+    async def put(self, observations: Sequence[Observation], partition: int = 0, after: Position = 0) -> None:
+        for place, observation in enumerate(observations, after + 1):
+            await self.assignment.put(partition, place, posted(observation))
 
     async def sources(self, partition: int = 0) -> list[Position]:
         return [decode(record.body).source for record in await records(self.logs[partition])]
 
 
-def told(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+def play(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
     """`story` on simulated time; its assignment are closed at the end."""
 
     async def whole() -> None:
@@ -117,7 +117,7 @@ def test_what_is_put_becomes_the_entries_that_an_owner_makes_of_it() -> None:
     async def story(world: World) -> None:
         single = MemoryLog()
         await Owner(single, Reader(), LoopClock(START)).take(
-            [Delivery(each, place) for place, each in enumerate(life(), 1)]
+            [Delivery(observation, place) for place, observation in enumerate(life(), 1)]
         )
         await world.assignment.own([0])
         await world.put(life())
@@ -127,7 +127,7 @@ def test_what_is_put_becomes_the_entries_that_an_owner_makes_of_it() -> None:
         ]
         assert world.assignment.acked(0) == len(life())
 
-    told(story)
+    play(story)
 
 
 def test_partitions_are_decided_beside_each_other_each_in_its_own_log() -> None:
@@ -140,7 +140,7 @@ def test_partitions_are_decided_beside_each_other_each_in_its_own_log() -> None:
         assert (world.assignment.acked(0), world.assignment.acked(2)) == (0, len(life()))
         assert not await records(world.logs[1])
 
-    told(story)
+    play(story)
 
 
 def test_nothing_is_acknowledged_before_it_is_durable() -> None:
@@ -155,7 +155,7 @@ def test_nothing_is_acknowledged_before_it_is_durable() -> None:
         await asyncio.sleep(0.2)
         assert (world.assignment.acked(0), heard, world.assignment.lag) == (1, [(0, 1)], {0: 0})
 
-    told(story)
+    play(story)
 
 
 def test_what_changes_nothing_is_acknowledged_once_the_log_has_confirmed_its_writer() -> None:
@@ -169,7 +169,7 @@ def test_what_changes_nothing_is_acknowledged_once_the_log_has_confirmed_its_wri
         await asyncio.sleep(1)
         assert world.assignment.acked(0) == 4
 
-    told(story)
+    play(story)
 
 
 def test_what_changes_nothing_in_a_state_that_others_have_gone_beyond_is_not_acknowledged() -> None:
@@ -184,18 +184,18 @@ def test_what_changes_nothing_in_a_state_that_others_have_gone_beyond_is_not_ack
                 await world.assignment.failure()
         assert world.assignment.acked(0) == 3
 
-    told(story)
+    play(story)
 
 
 def test_alone_an_observation_is_decided_at_once() -> None:
     async def story(world: World) -> None:
         await world.assignment.own([0])
-        for place, each in enumerate(life(), 1):
-            await world.assignment.put(0, place, posted(each))
+        for place, observation in enumerate(life(), 1):
+            await world.assignment.put(0, place, posted(observation))
             await asyncio.sleep(0.001)
             assert world.assignment.acked(0) == place
 
-    told(story)
+    play(story)
 
 
 def test_a_crowd_is_appended_in_few_batches_and_none_is_larger_than_a_batch() -> None:
@@ -213,7 +213,7 @@ def test_a_crowd_is_appended_in_few_batches_and_none_is_larger_than_a_batch() ->
         assert world.assignment.acked(0) == 1200
         assert max(world.logs[0].appends) == BATCH
 
-    told(story)
+    play(story)
 
 
 def test_timers_of_a_partition_fire_in_whoever_owns_it() -> None:
@@ -230,7 +230,7 @@ def test_timers_of_a_partition_fire_in_whoever_owns_it() -> None:
         last = decode((await records(world.logs[0]))[-1].body)
         assert isinstance(last.cause, TimerFired)
 
-    told(story)
+    play(story)
 
 
 # ---- places ----
@@ -240,11 +240,11 @@ def test_one_that_is_left_out_is_a_hole() -> None:
     async def story(world: World) -> None:
         await world.assignment.own([0])
         await world.put(life()[:2], after=10)
-        with pytest.raises(Hole) as found:
+        with pytest.raises(Hole) as failure:
             await world.assignment.put(0, 14, posted(life()[3]))
-        assert (found.value.partition, found.value.expected, found.value.found) == (0, 13, 14)
+        assert (failure.value.partition, failure.value.expected, failure.value.found) == (0, 13, 14)
 
-    told(story)
+    play(story)
 
 
 @pytest.mark.parametrize("place", [5, 3])
@@ -255,7 +255,7 @@ def test_a_feed_that_does_not_begin_where_it_said_leaves_a_hole(place: Position)
         with pytest.raises(Hole):
             await world.assignment.put(0, place, posted(life()[0]))
 
-    told(story)
+    play(story)
 
 
 def test_what_comes_again_is_decided_once_and_what_lies_before_the_beginning_is_a_hole() -> None:
@@ -270,7 +270,7 @@ def test_what_comes_again_is_decided_once_and_what_lies_before_the_beginning_is_
         with pytest.raises(Hole):
             await world.assignment.put(0, 20, posted(life()[0]))
 
-    told(story)
+    play(story)
 
 
 def test_a_processor_that_goes_on_is_not_begun_again() -> None:
@@ -284,7 +284,7 @@ def test_a_processor_that_goes_on_is_not_begun_again() -> None:
         await asyncio.sleep(1)
         assert await world.sources() == [1, 2, 3]
 
-    told(story)
+    play(story)
 
 
 def test_a_topic_that_was_made_anew_gives_new_places(caplog: pytest.LogCaptureFixture) -> None:
@@ -302,7 +302,7 @@ def test_a_topic_that_was_made_anew_gives_new_places(caplog: pytest.LogCaptureFi
             await world.assignment.close()
         assert await world.sources() == [101, 102, 103, 1, 2]
 
-    told(story)
+    play(story)
     assert [record.getMessage()[:37] for record in caplog.records if record.levelname == "WARNING"] == [
         "the topic of observations was made an"
     ]
@@ -316,7 +316,7 @@ def test_what_is_put_into_a_partition_of_others_is_left_to_them() -> None:
         owned = world.assignment
         assert (owned.acked(1), owned.room(1), owned.context.counts["strays"]) == (None, 0, 1)
 
-    told(story)
+    play(story)
 
 
 def test_lag_is_what_the_partition_has_and_nobody_has_decided() -> None:
@@ -330,7 +330,7 @@ def test_lag_is_what_the_partition_has_and_nobody_has_decided() -> None:
         world.assignment.processors[0].end = 11
         assert world.assignment.lag == {0: 8}
 
-    told(story)
+    play(story)
 
 
 def test_what_was_counted_and_when_a_partition_was_taken_over_stays_when_it_is_let_go() -> None:
@@ -346,7 +346,7 @@ def test_what_was_counted_and_when_a_partition_was_taken_over_stays_when_it_is_l
         assert world.assignment.context.counts["takeovers"] == 3
         assert world.assignment.taken_over_at == START + timedelta(seconds=60)
 
-    told(story)
+    play(story)
 
 
 def test_a_partition_that_nothing_comes_of_is_named_until_something_does() -> None:
@@ -358,7 +358,7 @@ def test_a_partition_that_nothing_comes_of_is_named_until_something_does() -> No
         await world.put(life()[:1])
         assert world.assignment.stalls == []
 
-    told(story)
+    play(story)
 
 
 # ---- what cannot be decided ----
@@ -375,7 +375,7 @@ def test_what_cannot_be_read_is_a_dead_letter_and_holds_nothing_up() -> None:
         assert world.assignment.acked(0) == 2 + len(life())
         assert world.assignment.context.counts["letters"] == 2
 
-    told(story)
+    play(story)
 
 
 def test_a_job_gets_no_second_history_in_a_partition_that_is_not_its_own() -> None:
@@ -386,11 +386,11 @@ def test_a_job_gets_no_second_history_in_a_partition_that_is_not_its_own() -> No
         assert not await records(world.logs[0])
         letters = await world.logs[0].dead_letters()
         assert [letter.observation for letter in letters] == [
-            encode_observation(each) for each in life("1-a")
+            encode_observation(observation) for observation in life("1-a")
         ]
         assert "the job's partition is 1" in letters[0].error
 
-    told(story)
+    play(story)
 
 
 def test_a_log_that_cannot_be_written_is_tried_again_and_says_why() -> None:
@@ -409,7 +409,7 @@ def test_a_log_that_cannot_be_written_is_tried_again_and_says_why() -> None:
         assert (world.assignment.acked(0), world.assignment.log_error) == (len(life()) + 1, "")
         assert await world.sources() == list(range(1, len(life()) + 1))
 
-    told(story)
+    play(story)
 
 
 def test_put_waits_while_the_processor_is_full_and_only_for_that_processor() -> None:
@@ -428,7 +428,7 @@ def test_put_waits_while_the_processor_is_full_and_only_for_that_processor() -> 
         assert putting.done()
         assert world.assignment.acked(0) == QUEUE + BATCH + 10
 
-    told(story)
+    play(story)
 
 
 # ---- owners come and go ----
@@ -446,7 +446,7 @@ def test_a_processor_that_cannot_go_on_ends_all_of_it() -> None:
             await failing
         assert world.assignment.acked(1) == 0
 
-    told(story)
+    play(story)
 
 
 def test_a_timer_that_finds_the_log_taken_ends_all_of_it_too() -> None:
@@ -460,7 +460,7 @@ def test_a_timer_that_finds_the_log_taken_ends_all_of_it_too() -> None:
         with pytest.raises(OwnerLost):
             await asyncio.wait_for(world.assignment.failure(), 120)
 
-    told(story)
+    play(story)
 
 
 def test_while_partitions_are_dealt_out_one_that_is_taken_is_no_failure() -> None:
@@ -482,7 +482,7 @@ def test_while_partitions_are_dealt_out_one_that_is_taken_is_no_failure() -> Non
         with pytest.raises(OwnerLost, match="fenced again"):
             await failing
 
-    told(story)
+    play(story)
 
 
 def test_a_partition_that_others_had_meanwhile_is_recovered_anew() -> None:
@@ -505,7 +505,7 @@ def test_a_partition_that_others_had_meanwhile_is_recovered_anew() -> None:
         assert await world.sources() == list(range(1, len(life()) + 1))
         assert world.assignment.acked(0) == len(life())
 
-    told(story)
+    play(story)
 
 
 def test_one_that_is_kept_and_found_taken_while_another_is_let_go_is_taken_back() -> None:
@@ -524,7 +524,7 @@ def test_one_that_is_kept_and_found_taken_while_another_is_let_go_is_taken_back(
         await asyncio.sleep(1)
         assert world.assignment.acked(1) == len(life())
 
-    told(story)
+    play(story)
 
 
 def test_who_lets_go_decides_what_is_in_hand_drops_the_rest_and_saves() -> None:
@@ -544,7 +544,7 @@ def test_who_lets_go_decides_what_is_in_hand_drops_the_rest_and_saves() -> None:
         assert (world.logs[0].closed, world.logs[1].closed) == (1, 0)
         assert list(world.assignment.processors) == [1]
 
-    told(story)
+    play(story)
 
 
 def test_what_could_not_be_decided_before_the_partition_was_let_go_is_not_acknowledged() -> None:
@@ -552,13 +552,13 @@ def test_what_could_not_be_decided_before_the_partition_was_let_go_is_not_acknow
         await world.assignment.own([0])
         world.logs[0].broken = LogUnavailable("disk full")
         acknowledged: list[tuple[int, Position]] = []
-        world.assignment.ack_listeners.append(lambda *each: acknowledged.append(each))
+        world.assignment.ack_listeners.append(lambda *acknowledgement: acknowledged.append(acknowledgement))
         await world.put(births(3))
         await asyncio.sleep(1)
         await world.assignment.own([])
         assert (acknowledged, world.assignment.context.counts["decided"]) == ([], 0)
 
-    told(story)
+    play(story)
 
 
 def test_letting_go_takes_no_longer_than_its_grace_and_frees_who_waits_to_put() -> None:
@@ -574,7 +574,7 @@ def test_letting_go_takes_no_longer_than_its_grace_and_frees_who_waits_to_put() 
         assert putting.done()
         assert (world.logs[0].closed, await world.sources()) == (1, [])
 
-    told(story)
+    play(story)
 
 
 def test_a_partition_that_comes_back_goes_on_where_its_log_is() -> None:
@@ -588,7 +588,7 @@ def test_a_partition_that_comes_back_goes_on_where_its_log_is() -> None:
         await asyncio.sleep(1)
         assert await world.sources() == list(range(1, len(life()) + 1))
 
-    told(story)
+    play(story)
 
 
 def test_a_log_that_cannot_be_opened_keeps_the_partition_from_being_owned() -> None:
@@ -599,7 +599,7 @@ def test_a_log_that_cannot_be_opened_keeps_the_partition_from_being_owned() -> N
         assert 1 not in world.assignment.processors
         assert not world.assignment.is_ready
 
-    told(story)
+    play(story)
 
 
 def test_being_broken_off_while_opening_leaves_no_log_open() -> None:
@@ -617,7 +617,7 @@ def test_being_broken_off_while_opening_leaves_no_log_open() -> None:
         assert (world.logs[0].opened, world.logs[0].closed) == (1, 1)
         assert not world.assignment.processors
 
-    told(story)
+    play(story)
 
 
 def test_listeners_hear_every_entry_of_every_processor() -> None:
@@ -630,7 +630,7 @@ def test_listeners_hear_every_entry_of_every_processor() -> None:
         await asyncio.sleep(timedelta(seconds=1).total_seconds())
         assert sorted(heard) == ["0-a"] * len(life()) + ["1-a"] * len(life())
 
-    told(story)
+    play(story)
 
 
 def test_what_is_being_taken_over_is_not_believed_to_have_been_taken_away() -> None:
@@ -652,4 +652,4 @@ def test_what_is_being_taken_over_is_not_believed_to_have_been_taken_away() -> N
         await assignment.own([])
         assert assignment.is_bereft
 
-    told(story)
+    play(story)

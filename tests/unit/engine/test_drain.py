@@ -51,7 +51,7 @@ async def draining(inbox: Inbox, log: MemoryLog) -> AsyncIterator[Drain]:
     await asyncio.wait([running])
 
 
-def seen(*numbers: int) -> list[Observation]:
+def observed(*numbers: int) -> list[Observation]:
     return [Story(workers(1), uid=f"u-{number}").submit().entries[0].cause for number in numbers]
 
 
@@ -68,7 +68,7 @@ def test_what_is_put_is_decided_soon_and_leaves_the_inbox() -> None:
         inbox, log = MemoryInbox(), MemoryLog()
         async with draining(inbox, log):
             await asyncio.sleep(60.0)
-            await inbox.put(seen(1, 2))
+            await inbox.put(observed(1, 2))
             await asyncio.sleep(0.051)
             assert await jobs(log) == ["u-1", "u-2"]
             assert await inbox.waiting() == 0
@@ -80,7 +80,7 @@ def test_nothing_leaves_the_inbox_before_the_log_has_taken_it() -> None:
     async def story() -> None:
         inbox, log = MemoryInbox(), FullLog()
         log.full = True
-        await inbox.put(seen(1))
+        await inbox.put(observed(1))
         async with draining(inbox, log) as drain:
             await asyncio.sleep(5.0)
             assert await inbox.waiting() == 1
@@ -105,7 +105,7 @@ def test_a_repeat_after_a_crash_between_deciding_and_acknowledging_changes_nothi
 
     async def story() -> None:
         inbox, log = Dies(), MemoryLog()
-        await inbox.put(seen(1))
+        await inbox.put(observed(1))
         running = asyncio.create_task(drain(inbox, log).run())
         await asyncio.wait([running])
         assert (await jobs(log), await inbox.waiting()) == (["u-1"], 1)
@@ -121,10 +121,10 @@ def test_a_repeat_after_a_crash_between_deciding_and_acknowledging_changes_nothi
 def test_what_cannot_be_read_is_a_dead_letter_and_holds_nothing_up() -> None:
     async def story() -> None:
         inbox, log = Illegible(), MemoryLog()
-        await inbox.put(seen(1))
+        await inbox.put(observed(1))
         inbox.scribble(b'{"type":"FromTheFuture","job":"x"}')
         inbox.scribble(b"\xff")
-        await inbox.put(seen(2))
+        await inbox.put(observed(2))
         async with draining(inbox, log):
             await asyncio.sleep(1.0)
         letters = await log.dead_letters()
@@ -138,7 +138,7 @@ def test_what_cannot_be_read_is_a_dead_letter_and_holds_nothing_up() -> None:
 def test_more_than_a_batch_is_drained_without_a_pause() -> None:
     async def story() -> None:
         inbox, log = MemoryInbox(), MemoryLog()
-        await inbox.put(seen(*range(1000)))
+        await inbox.put(observed(*range(1000)))
         async with draining(inbox, log):
             await asyncio.sleep(0.001)
             assert await inbox.waiting() == 0
@@ -157,7 +157,7 @@ def test_an_inbox_out_of_reach_is_looked_at_again() -> None:
 
     async def story() -> None:
         inbox, log = Away(), MemoryLog()
-        await inbox.put(seen(1))
+        await inbox.put(observed(1))
         async with draining(inbox, log):
             await asyncio.sleep(3.0)
             inbox.away = False

@@ -36,7 +36,7 @@ def owner(log: MemoryLog, keeps: int | None = 0) -> Owner:
 async def ended(log: MemoryLog, keeps: int | None = 0) -> Owner:
     """An owner who has seen one job to its end, and another that lives."""
     made = owner(log, keeps)
-    await made.take([Delivery(each) for each in (*causes(life()), *causes(life(LIVE))[:3])])
+    await made.take([Delivery(cause) for cause in (*causes(life()), *causes(life(LIVE))[:3])])
     return made
 
 
@@ -108,8 +108,8 @@ async def test_its_snapshot_is_marked_and_a_start_needs_its_last_number_alone() 
     log = MemoryLog()
     made = await ended(log)
     await save(made.reader, log)
-    covered, found, closed, _ = await log.saved()
-    assert (covered, [each.job for each in found]) == (await log.end(), [LIVE])
+    covered, snapshots, closed, _ = await log.saved()
+    assert (covered, [snapshot.job for snapshot in snapshots]) == (await log.end(), [LIVE])
     assert closed == {ENDED: len(life().entries)}
 
 
@@ -131,11 +131,11 @@ async def test_a_log_whose_closed_jobs_were_forgotten_before_they_were_saved_ver
 async def test_snapshots_of_closed_jobs_that_an_older_release_did_not_mark_are_marked() -> None:
     log = MemoryLog()
     made = await ended(log, keeps=None)
-    unmarked = [replace(each, closed=False) for each in made.reader.unsaved()]
+    unmarked = [replace(snapshot, closed=False) for snapshot in made.reader.unsaved()]
     await log.save_snapshots(made.reader.position, unmarked)
     again = await restarted(log)
     assert again.reader.forgotten == {ENDED: len(life().entries)}
-    assert [(each.job, each.closed) for each in again.reader.unsaved()] == [(ENDED, True)]
+    assert [(snapshot.job, snapshot.closed) for snapshot in again.reader.unsaved()] == [(ENDED, True)]
 
 
 async def test_whoever_wants_all_states_has_them_of_the_log() -> None:
@@ -145,8 +145,8 @@ async def test_whoever_wants_all_states_has_them_of_the_log() -> None:
     whole = Reader()
     await whole.recover(log)
     assert encode_state(whole.tracked(ENDED).state) == encode_state(life().state)
-    found = [each async for each in closed_in(log, made.reader.forgotten)]
-    assert [encode_state(each.state) for each in found] == [encode_state(life().state)]
+    closed = [tracked async for tracked in closed_in(log, made.reader.forgotten)]
+    assert [encode_state(tracked.state) for tracked in closed] == [encode_state(life().state)]
 
 
 async def test_what_somebody_writes_behind_the_end_of_a_job_is_skipped_by_all_readers() -> None:
@@ -156,7 +156,7 @@ async def test_what_somebody_writes_behind_the_end_of_a_job_is_skipped_by_all_re
     await log.append([EntryDraft(ENDED, last + 1, b"not an entry")])
     whole = Reader()
     await whole.recover(log)
-    assert [each async for each in made.reader.catch_up(log)] == []
+    assert [folded async for folded in made.reader.catch_up(log)] == []
     assert (whole.skipped, made.reader.skipped) == (1, 1)
     assert whole.tracked(ENDED).seq == made.reader.tracked(ENDED).seq == last
     assert whole.quarantined == made.reader.quarantined == {}
@@ -165,7 +165,7 @@ async def test_what_somebody_writes_behind_the_end_of_a_job_is_skipped_by_all_re
 async def test_the_last_place_of_all_is_known_when_its_job_is_forgotten() -> None:
     log = MemoryLog()
     made = owner(log)
-    await made.take([Delivery(each, place) for place, each in enumerate(causes(life()), 1)])
+    await made.take([Delivery(observation, place) for place, observation in enumerate(causes(life()), 1)])
     await save(made.reader, log)
     reader = (await restarted(log)).reader
     assert reader.place == len(life().entries)

@@ -68,7 +68,7 @@ async def following(log: MemoryLog, inbox: MemoryInbox | None = None) -> AsyncIt
     await asyncio.wait([running])
 
 
-def seen(number: int) -> Observation:
+def observed(number: int) -> Observation:
     return Story(workers(1), uid=f"u-{number}").submit().entries[0].cause
 
 
@@ -78,17 +78,17 @@ def simulated(coroutine: object) -> None:
 
 def test_what_is_in_the_log_at_the_start_is_known_and_what_comes_later_is_told() -> None:
     async def story() -> None:
-        log, told = MemoryLog(), []
+        log, entries = MemoryLog(), []
         await log.append(history(3))
         reader = Reader()
         follower = Follower([(log, reader)], MemoryInbox())
-        follower.listeners.append(lambda folded: told.append((folded.record.job, folded.record.seq)))
+        follower.listeners.append(lambda folded: entries.append((folded.record.job, folded.record.seq)))
         await follower.start()
         assert reader.tracked(JOB).seq == 3
         running = asyncio.create_task(follower.run())
         await log.append(history(2, OTHER))
         await asyncio.sleep(0.05)
-        assert told == [(OTHER, 1), (OTHER, 2)]
+        assert entries == [(OTHER, 1), (OTHER, 2)]
         running.cancel()
 
     simulated(story())
@@ -114,16 +114,16 @@ def test_news_is_read_within_fifty_milliseconds_however_long_it_was_quiet() -> N
     async def story() -> None:
         log = MemoryLog()
         async with following(log) as follower:
-            told = asyncio.Event()
-            follower.listeners.append(lambda _: told.set())
+            event = asyncio.Event()
+            follower.listeners.append(lambda _: event.set())
             for quiet in (0.1, 1.0, 60.0):
                 await asyncio.sleep(quiet)
-                told.clear()
+                event.clear()
                 await log.append(
                     history(1, OTHER) if quiet == 1.0 else history(1) if quiet < 1 else history(2)[1:]
                 )
                 async with asyncio.timeout(0.051):
-                    await told.wait()
+                    await event.wait()
 
     simulated(story())
 
@@ -155,11 +155,11 @@ def test_what_is_observed_is_put_into_the_inbox_in_order() -> None:
         inbox = MemoryInbox()
         async with following(MemoryLog(), inbox) as follower:
             for number in range(600):
-                await follower.observe(seen(number))
+                await follower.observe(observed(number))
             await follower.finish()
             posts = (await inbox.take(1000)).posts
             assert [decode_observation(post.body) for post in posts] == [
-                seen(number) for number in range(600)
+                observed(number) for number in range(600)
             ]
 
     simulated(story())
@@ -170,18 +170,18 @@ def test_an_inbox_that_takes_nothing_is_tried_again_and_nothing_is_lost() -> Non
         inbox = FullInbox()
         inbox.full = True
         async with following(MemoryLog(), inbox) as follower:
-            await follower.observe(seen(1))
+            await follower.observe(observed(1))
             await asyncio.sleep(1.0)
             assert inbox.tries >= 3
             assert follower.log_error == "no space is left"
             assert follower.pulses()["outbox"].busy
             before = follower.pulses()["outbox"].beats
-            await follower.observe(seen(2))
+            await follower.observe(observed(2))
             inbox.full = False
             await asyncio.sleep(1.0)
             assert [decode_observation(post.body) for post in (await inbox.take(9)).posts] == [
-                seen(1),
-                seen(2),
+                observed(1),
+                observed(2),
             ]
             assert follower.log_error == ""
             assert follower.pulses()["outbox"].beats > before
@@ -191,9 +191,9 @@ def test_an_inbox_that_takes_nothing_is_tried_again_and_nothing_is_lost() -> Non
 
 def test_a_log_that_cannot_be_read_is_read_on_from_where_it_was() -> None:
     async def story() -> None:
-        log, told = FarLog(), []
+        log, seqs = FarLog(), []
         async with following(log) as follower:
-            follower.listeners.append(lambda folded: told.append(folded.record.seq))
+            follower.listeners.append(lambda folded: seqs.append(folded.record.seq))
             await log.append(history(2))
             await asyncio.sleep(0.1)
             log.away = True
@@ -202,7 +202,7 @@ def test_a_log_that_cannot_be_read_is_read_on_from_where_it_was() -> None:
             assert follower.log_error == "the log does not answer"
             log.away = False
             await asyncio.sleep(1.0)
-            assert (told, follower.log_error) == ([1, 2, 3, 4], "")
+            assert (seqs, follower.log_error) == ([1, 2, 3, 4], "")
 
     simulated(story())
 
@@ -212,7 +212,7 @@ def test_finishing_waits_for_nothing_that_cannot_be_had() -> None:
         inbox = FullInbox()
         inbox.full = True
         async with following(MemoryLog(), inbox) as follower:
-            await follower.observe(seen(1))
+            await follower.observe(observed(1))
             await asyncio.sleep(0.5)
             async with asyncio.timeout(0.01):
                 await follower.finish()
@@ -224,7 +224,7 @@ def test_a_follower_writes_nothing_into_the_log() -> None:
     async def story() -> None:
         log = MemoryLog()
         async with following(log) as follower:
-            await follower.observe(seen(1))
+            await follower.observe(observed(1))
             await asyncio.sleep(1.0)
         await follower.save()
         assert await log.end() == 0
@@ -238,10 +238,10 @@ def test_fresh_is_what_holds_all_that_was_in_the_log_when_it_was_asked() -> None
         log = CountingLog()
         async with following(log) as follower:
             await log.append(history(3))
-            told = []
-            follower.listeners.append(lambda folded: told.append(folded.record.seq))
+            seqs = []
+            follower.listeners.append(lambda folded: seqs.append(folded.record.seq))
             await asyncio.gather(*[follower.fresh(JOB) for _ in range(5)])
-            assert told == [1, 2, 3]
+            assert seqs == [1, 2, 3]
             await follower.fresh(JOB)
             assert log.ends == 2, "those who asked together did not share a look"
 

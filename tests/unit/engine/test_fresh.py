@@ -39,10 +39,10 @@ class SlowLog(MemoryLog):
 @asynccontextmanager
 async def engine(log: SlowLog) -> AsyncIterator[tuple[Engine, Reader]]:
     reader = Reader()
-    found = Engine(log, Owner(log, reader, WallClock()), WallClock())
-    await found.start()
-    running = asyncio.create_task(found.run())
-    yield found, reader
+    engine = Engine(log, Owner(log, reader, WallClock()), WallClock())
+    await engine.start()
+    running = asyncio.create_task(engine.run())
+    yield engine, reader
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 
@@ -53,10 +53,10 @@ def seen_first() -> Story:
 
 async def test_an_entry_on_its_way_into_the_log_is_waited_for() -> None:
     log = SlowLog()
-    async with engine(log) as (found, reader):
-        await found.observe(seen_first().entries[0].cause)
+    async with engine(log) as (deciding, reader):
+        await deciding.observe(seen_first().entries[0].cause)
         await log.written.wait()
-        asked = asyncio.create_task(found.fresh(JOB))
+        asked = asyncio.create_task(deciding.fresh(JOB))
         await asyncio.sleep(0)
         assert not asked.done()
         log.answers.set()
@@ -66,10 +66,10 @@ async def test_an_entry_on_its_way_into_the_log_is_waited_for() -> None:
 
 async def test_so_is_one_that_came_out_of_an_inbox() -> None:
     log = SlowLog()
-    async with engine(log) as (found, reader):
-        drained = asyncio.create_task(found.decided([Delivery(seen_first().entries[0].cause)]))
+    async with engine(log) as (deciding, reader):
+        drained = asyncio.create_task(deciding.decided([Delivery(seen_first().entries[0].cause)]))
         await log.written.wait()
-        asked = asyncio.create_task(found.fresh(JOB))
+        asked = asyncio.create_task(deciding.fresh(JOB))
         await asyncio.sleep(0)
         assert not asked.done()
         log.answers.set()
@@ -80,23 +80,23 @@ async def test_so_is_one_that_came_out_of_an_inbox() -> None:
 
 async def test_of_what_nothing_was_observed_nothing_is_waited_for() -> None:
     log = SlowLog()
-    async with engine(log) as (found, _):
-        await found.observe(seen_first().entries[0].cause)
+    async with engine(log) as (deciding, _):
+        await deciding.observe(seen_first().entries[0].cause)
         await log.written.wait()
-        await found.fresh(JobUid("another"))
+        await deciding.fresh(JobUid("another"))
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["asked while it is down", "down while it is asked"])
 async def test_while_the_log_cannot_be_written_nobody_waits(before: bool) -> None:
     log = SlowLog()
     log.is_down = before
-    async with engine(log) as (found, _):
-        await found.observe(seen_first().entries[0].cause)
+    async with engine(log) as (deciding, _):
+        await deciding.observe(seen_first().entries[0].cause)
         if before:
             await log.written.wait()
         log.is_down = True
         with pytest.raises(LogUnavailable):
-            await found.fresh(JOB)
+            await deciding.fresh(JOB)
 
 
 async def test_entries_that_another_process_wrote_are_read_before_the_answer() -> None:
@@ -104,11 +104,11 @@ async def test_entries_that_another_process_wrote_are_read_before_the_answer() -
     log = SlowLog()
     log.answers.set()
     async with engine(log) as (believed_dead, reader), engine(log) as (successor, _):
-        told: list[JobUid] = []
-        believed_dead.listeners.append(lambda folded: told.append(folded.record.job))
+        uids: list[JobUid] = []
+        believed_dead.listeners.append(lambda folded: uids.append(folded.record.job))
         await successor.observe(seen_first().entries[0].cause)
         await successor.fresh(JOB)
         assert reader.tracked(JOB).seq == 0
         await believed_dead.fresh(JOB)
         assert reader.tracked(JOB).seq == 1
-        assert told == [JOB]
+        assert uids == [JOB]

@@ -36,11 +36,13 @@ async def records(log: MemoryLog) -> list[Record]:
 async def test_a_batch_gives_the_same_entries_as_one_by_one() -> None:
     story, other = life("u1"), life("u2")
     together, single = MemoryLog(), MemoryLog()
-    seen = [each for pair in zip(causes(story), causes(other), strict=True) for each in pair]
-    await Owner(together, Reader(), LoopClock(START)).take(placeless(seen))
+    observations = [
+        observation for pair in zip(causes(story), causes(other), strict=True) for observation in pair
+    ]
+    await Owner(together, Reader(), LoopClock(START)).take(placeless(observations))
     owner = Owner(single, Reader(), LoopClock(START))
-    for each in seen:
-        await owner.take(placeless([each]))
+    for observation in observations:
+        await owner.take(placeless([observation]))
     bodies = [record.body for record in await records(together)]
     assert bodies == [record.body for record in await records(single)]
     assert [decode(body).seq for body in bodies if decode(body).job == "u1"] == list(
@@ -51,32 +53,34 @@ async def test_a_batch_gives_the_same_entries_as_one_by_one() -> None:
 async def test_what_was_delivered_twice_is_appended_once() -> None:
     log = MemoryLog()
     owner = Owner(log, Reader(), LoopClock(START))
-    seen = causes(life())
-    await owner.take(placeless(seen))
-    assert await owner.take(placeless(seen)) == []
-    assert len(await records(log)) == len(seen)
+    observations = causes(life())
+    await owner.take(placeless(observations))
+    assert await owner.take(placeless(observations)) == []
+    assert len(await records(log)) == len(observations)
 
 
 async def test_an_entry_of_another_writer_is_folded_in_and_the_batch_decided_again() -> None:
     log = MemoryLog()
     first, second = (Owner(log, Reader(), LoopClock(START)) for _ in range(2))
-    seen = causes(life())
-    await first.take(placeless(seen[:3]))
-    folded = await second.take(placeless(seen))
-    assert [each.record.seq for each in folded] == list(range(1, len(seen) + 1)), "the others' are told too"
-    assert len(await records(log)) == len(seen)
-    assert first.reader.tracked(seen[0].job).seq == 3
+    observations = causes(life())
+    await first.take(placeless(observations[:3]))
+    folded = await second.take(placeless(observations))
+    assert [entry.record.seq for entry in folded] == list(range(1, len(observations) + 1)), (
+        "the others' are told too"
+    )
+    assert len(await records(log)) == len(observations)
+    assert first.reader.tracked(observations[0].job).seq == 3
 
 
 async def test_entries_that_another_writer_put_in_between_are_folded_in_their_place() -> None:
     """Of another job, so that nothing conflicts."""
     log = MemoryLog()
     first, second = (Owner(log, Reader(), LoopClock(START)) for _ in range(2))
-    seen, others = causes(life("u1")), causes(life("u2"))
-    await first.take(placeless(seen[:1]))
+    observations, others = causes(life("u1")), causes(life("u2"))
+    await first.take(placeless(observations[:1]))
     await second.take(placeless(others[:2]))
-    folded = await first.take(placeless(seen[1:2]))
-    assert [each.record.position for each in folded] == [2, 3, 4]
+    folded = await first.take(placeless(observations[1:2]))
+    assert [entry.record.position for entry in folded] == [2, 3, 4]
     assert first.reader.tracked(others[0].job).seq == 2
 
 
@@ -86,10 +90,10 @@ async def test_a_log_that_cannot_be_written_changes_nothing() -> None:
             raise LogUnavailable("disk full")
 
     owner = Owner(Full(), Reader(), LoopClock(START))
-    seen = causes(life())
+    observations = causes(life())
     with pytest.raises(LogUnavailable):
-        await owner.take(placeless(seen))
-    assert owner.reader.tracked(seen[0].job).seq == 0
+        await owner.take(placeless(observations))
+    assert owner.reader.tracked(observations[0].job).seq == 0
 
 
 async def test_an_observation_that_cannot_be_decided_is_kept_and_the_others_go_on(
@@ -126,27 +130,27 @@ async def test_a_decision_that_does_not_fit_into_the_log_is_a_dead_letter_and_th
 
 
 async def test_a_decision_that_just_fits_into_the_log_is_written() -> None:
-    wide, seen = MemoryLog(), placeless(causes(life())[:1])
-    await Owner(wide, Reader(), LoopClock(START)).take(seen)
+    wide, observations = MemoryLog(), placeless(causes(life())[:1])
+    await Owner(wide, Reader(), LoopClock(START)).take(observations)
     (record,) = await records(wide)
 
     class Tight(MemoryLog):
         entry_limit = len(record.body)
 
     log = Tight()
-    await Owner(log, Reader(), LoopClock(START)).take(seen)
+    await Owner(log, Reader(), LoopClock(START)).take(observations)
     assert await records(log) == [record]
     assert await log.dead_letters() == []
 
 
 async def test_a_job_in_quarantine_gets_no_entries_and_loses_no_observation() -> None:
     log = MemoryLog()
-    seen = causes(life("u1"))
-    await Owner(log, Reader(), LoopClock(START)).take(placeless(seen[:1]))
-    await log.append([EntryDraft(seen[0].job, 2, b"not an entry")])
+    observations = causes(life("u1"))
+    await Owner(log, Reader(), LoopClock(START)).take(placeless(observations[:1]))
+    await log.append([EntryDraft(observations[0].job, 2, b"not an entry")])
     reader = Reader()
     await reader.recover(log)
-    await Owner(log, reader, LoopClock(START)).take(placeless([*seen[1:3], *causes(life("u2"))]))
+    await Owner(log, reader, LoopClock(START)).take(placeless([*observations[1:3], *causes(life("u2"))]))
     assert len(await log.dead_letters()) == 2
     assert reader.tracked(causes(life("u2"))[0].job).state.closed
 
@@ -154,34 +158,41 @@ async def test_a_job_in_quarantine_gets_no_entries_and_loses_no_observation() ->
 async def test_an_observation_from_a_place_that_was_decided_is_a_repeat_whatever_it_says() -> None:
     log = MemoryLog()
     owner = Owner(log, Reader(), LoopClock(START))
-    seen = causes(life())
-    await owner.take([Delivery(each, place) for place, each in enumerate(seen[:3], 1)])
+    observations = causes(life())
+    await owner.take([Delivery(observation, place) for place, observation in enumerate(observations[:3], 1)])
     before = len(await records(log))
-    assert await owner.take([Delivery(each, 3) for each in seen[3:]]) == []
-    assert owner.counts["repeats"] == len(seen[3:])
-    assert list(owner.silent) == seen[3:]
+    assert await owner.take([Delivery(observation, 3) for observation in observations[3:]]) == []
+    assert owner.counts["repeats"] == len(observations[3:])
+    assert list(owner.silent) == observations[3:]
     assert len(await records(log)) == before
 
 
 async def test_a_restart_knows_from_the_log_which_places_were_decided() -> None:
     log = MemoryLog()
-    seen = causes(life())
-    places = [Delivery(each, place) for place, each in enumerate(seen, 1)]
+    observations = causes(life())
+    places = [Delivery(observation, place) for place, observation in enumerate(observations, 1)]
     first = Owner(log, Reader(), LoopClock(START))
     await first.take(places[:2])
     await log.save_snapshots(first.reader.position, first.reader.unsaved())
     await first.take(places[2:4])
     reader = Reader()
     await reader.recover(log)
-    assert reader.tracked(seen[0].job).source == 4
+    assert reader.tracked(observations[0].job).source == 4
     again = Owner(log, reader, LoopClock(START))
-    assert await again.take([Delivery(each, 4) for each in seen[4:]]) == []
+    assert await again.take([Delivery(observation, 4) for observation in observations[4:]]) == []
     assert [decode(record.body).source for record in await records(log)] == [1, 2, 3, 4]
 
 
 async def test_what_is_noticed_here_has_no_place_and_takes_none_away() -> None:
     log = MemoryLog()
     owner = Owner(log, Reader(), LoopClock(START))
-    seen = causes(life())
-    await owner.take([Delivery(seen[0], 7), Delivery(seen[1]), Delivery(seen[2], 7), Delivery(seen[2], 8)])
+    observations = causes(life())
+    await owner.take(
+        [
+            Delivery(observations[0], 7),
+            Delivery(observations[1]),
+            Delivery(observations[2], 7),
+            Delivery(observations[2], 8),
+        ]
+    )
     assert [decode(record.body).source for record in await records(log)] == [7, 0, 8]

@@ -22,7 +22,7 @@ SECOND, HOUR, NONE = timedelta(seconds=1), timedelta(hours=1), timedelta()
 
 
 @pytest.mark.parametrize(
-    ("sent", "took", "theirs", "found"),
+    ("sent", "took", "theirs", "skew"),
     [
         pytest.param(NONE, SECOND, NONE, NONE, id="within the exchange it may be right"),
         pytest.param(HOUR, SECOND, NONE, HOUR - SECOND, id="an hour ahead"),
@@ -33,9 +33,9 @@ SECOND, HOUR, NONE = timedelta(seconds=1), timedelta(hours=1), timedelta()
     ],
 )
 def test_a_sample_says_no_more_than_it_can(
-    sent: timedelta, took: timedelta, theirs: timedelta, found: timedelta
+    sent: timedelta, took: timedelta, theirs: timedelta, skew: timedelta
 ) -> None:
-    assert difference(START + sent, took, START + theirs, SECOND) == found
+    assert difference(START + sent, took, START + theirs, SECOND) == skew
 
 
 class Bent:

@@ -17,10 +17,10 @@ def fired(use: Callable[[Timers], Awaitable[None]]) -> list[TimerFired]:
     """What fires within ten minutes of simulated time."""
 
     async def main() -> list[TimerFired]:
-        found: list[TimerFired] = []
+        observations: list[TimerFired] = []
 
-        async def sink(seen: TimerFired) -> None:
-            found.append(seen)
+        async def sink(observation: TimerFired) -> None:
+            observations.append(observation)
 
         timers = Timers(LoopClock(START), sink)
         task = asyncio.create_task(timers.run())
@@ -28,7 +28,7 @@ def fired(use: Callable[[Timers], Awaitable[None]]) -> list[TimerFired]:
         await asyncio.sleep(600)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        return found
+        return observations
 
     return run_simulated(main(), seed=1)
 
@@ -37,7 +37,9 @@ def test_a_timer_fires_once_when_it_is_due() -> None:
     async def use(timers: Timers) -> None:
         timers.sync(UID, {"deadline": DUE}, {})
 
-    assert [(each.timer, each.due_at, each.at >= DUE) for each in fired(use)] == [("deadline", DUE, True)]
+    assert [(observation.timer, observation.due_at, observation.at >= DUE) for observation in fired(use)] == [
+        ("deadline", DUE, True)
+    ]
 
 
 def test_a_cleared_timer_does_not_fire() -> None:
@@ -55,16 +57,16 @@ def test_a_moved_timer_fires_at_its_new_time_only() -> None:
         timers.sync(UID, {"deadline": DUE}, {})
         timers.sync(UID, {"deadline": later}, {"deadline": DUE})
 
-    assert [each.due_at for each in fired(use)] == [later]
+    assert [observation.due_at for observation in fired(use)] == [later]
 
 
 def test_a_timer_of_the_past_fires_at_once() -> None:
     async def use(timers: Timers) -> None:
         timers.sync(UID, {"retry": START - timedelta(days=1)}, {})
 
-    found = fired(use)
-    assert [each.timer for each in found] == ["retry"]
-    assert found[0].at - START < timedelta(seconds=1)
+    observations = fired(use)
+    assert [observation.timer for observation in observations] == ["retry"]
+    assert observations[0].at - START < timedelta(seconds=1)
 
 
 def test_a_timer_that_is_set_while_nothing_is_due_fires_when_it_is() -> None:
@@ -73,8 +75,8 @@ def test_a_timer_that_is_set_while_nothing_is_due_fires_when_it_is() -> None:
         await asyncio.sleep(1)
         timers.sync(UID, {"retry": START + timedelta(seconds=5)}, {})
 
-    (found,) = fired(use)
-    assert found.at - START < timedelta(seconds=5.1)
+    (observation,) = fired(use)
+    assert observation.at - START < timedelta(seconds=5.1)
 
 
 def test_a_clock_that_jumps_ahead_is_noticed_within_half_a_minute() -> None:

@@ -41,8 +41,8 @@ class Broken:
     def __init__(self, kind: Kind, job: str, *, only_pods: bool) -> None:
         self._kind = kind
 
-        def rule(_kind: Kind, state: JobState, seen: Observation) -> Iterator[Event]:
-            if state.uid == job and (isinstance(seen, PodObserved) or not only_pods):
+        def rule(_kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
+            if state.uid == job and (isinstance(observation, PodObserved) or not only_pods):
                 raise KeyError("made up")
             yield from ()
 
@@ -67,12 +67,12 @@ def life(uid: str) -> list[Observation]:
     return LIVES[uid]
 
 
-async def taken(log: MemoryLog, seen: Sequence[Observation]) -> Owner:
+async def taken(log: MemoryLog, observations: Sequence[Observation]) -> Owner:
     """The owner after a start."""
     reader = Reader()
     await reader.recover(log)
     owner = Owner(log, reader, LoopClock(START))
-    await owner.take([Delivery(each) for each in seen])
+    await owner.take([Delivery(observation) for observation in observations])
     return owner
 
 
@@ -102,7 +102,7 @@ async def test_it_is_said_once_however_often_it_is_noticed(
     assert len(said) == len(letters) > 1
     assert [bool(record.exc_info) for record in said] == [True] + [False] * (len(said) - 1)
     caplog.clear()
-    later = [each.changed(at=each.at.replace(year=2030)) for each in life("u1")]
+    later = [observation.changed(at=observation.at.replace(year=2030)) for observation in life("u1")]
     await taken(log, later)
     assert (await log.dead_letters(), await log.end()) == (letters, entries)
     assert caplog.records == []
@@ -126,8 +126,8 @@ async def test_what_was_retried_and_fails_again_is_a_letter_again(
     log = MemoryLog()
     await taken(log, life("u1"))
     before = await log.dead_letters()
-    for each in before:
-        await log.note_retry(each, START)
+    for letter in before:
+        await log.note_retry(letter, START)
     await taken(log, life("u1"))
     assert len(await log.dead_letters()) == 2 * len(before)
     caplog.clear()
@@ -142,10 +142,10 @@ def test_nothing_is_written_of_a_job_that_has_ended() -> None:
 
 
 def test_a_job_whose_pods_may_run_already_does_not_fail_because_of_us() -> None:
-    seen = Story(workers(1)).submit().entries[0].cause
-    adopted = seen.changed(recorded=Recorded())
-    assert fallback(JobState(seen.job), Failure(seen, KeyError("made up"))) != ()
-    assert fallback(JobState(seen.job), Failure(adopted, KeyError("made up"))) == ()
+    observation = Story(workers(1)).submit().entries[0].cause
+    adopted = observation.changed(recorded=Recorded())
+    assert fallback(JobState(observation.job), Failure(observation, KeyError("made up"))) != ()
+    assert fallback(JobState(observation.job), Failure(adopted, KeyError("made up"))) == ()
 
 
 class Letterbox(MemoryLog):
@@ -174,16 +174,19 @@ async def test_a_batch_is_decided_once_whatever_could_not_be_written_at_first(
     only_pods: bool, caplog: pytest.LogCaptureFixture, shut: str, place: int
 ) -> None:
     whole = MemoryLog()
-    seen = [Delivery(each, place * number) for number, each in enumerate([*life("u1"), *life("u2")], 1)]
-    await Owner(whole, Reader(), LoopClock(START)).take(seen)
+    deliveries = [
+        Delivery(observation, place * number)
+        for number, observation in enumerate([*life("u1"), *life("u2")], 1)
+    ]
+    await Owner(whole, Reader(), LoopClock(START)).take(deliveries)
     log = Letterbox()
     owner = Owner(log, Reader(), LoopClock(START))
     log.shut = shut
     with pytest.raises(LogUnavailable):
-        await owner.take(seen)
+        await owner.take(deliveries)
     assert await log.end() == 0
     log.shut = ""
-    folded = await owner.take(seen)
+    folded = await owner.take(deliveries)
     assert await bodies(log) == await bodies(whole)
     assert len(folded) == await log.end()
     assert await letters(log) == await letters(whole)
@@ -217,11 +220,11 @@ async def bodies(log: MemoryLog) -> list[bytes]:
 async def test_it_is_an_event_of_the_job(only_pods: bool, caplog: pytest.LogCaptureFixture) -> None:
     log = MemoryLog()
     owner = Owner(log, Reader(), LoopClock(START))
-    folded = await owner.take([Delivery(each) for each in life("u1")])
+    folded = await owner.take([Delivery(observation) for observation in life("u1")])
     said = [event for one in folded for event in one.entry.events if isinstance(event, Announced)]
-    told = [each for each in said if each.reason == "Undecidable"]
-    assert [each.level for each in told] == ["Warning"]
-    assert "KeyError" in told[0].message
+    announcements = [announcement for announcement in said if announcement.reason == "Undecidable"]
+    assert [announcement.level for announcement in announcements] == ["Warning"]
+    assert "KeyError" in announcements[0].message
     caplog.clear()
 
 

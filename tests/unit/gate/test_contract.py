@@ -116,39 +116,39 @@ def objects(tree: Any) -> Iterator[Schema]:
             yield from objects(item)
 
 
-def removed(found: Schema, name: str) -> None:
-    del found["properties"][name]
-    found["required"] = [other for other in found["required"] if other != name]
+def removed(schema: Schema, name: str) -> None:
+    del schema["properties"][name]
+    schema["required"] = [other for other in schema["required"] if other != name]
 
 
-def renamed(found: Schema, name: str) -> None:
-    found["properties"]["other"] = found["properties"].pop(name)
-    found["required"] = ["other" if other == name else other for other in found["required"]]
+def renamed(schema: Schema, name: str) -> None:
+    schema["properties"]["other"] = schema["properties"].pop(name)
+    schema["required"] = ["other" if other == name else other for other in schema["required"]]
 
 
-def retyped(found: Schema, name: str) -> None:
-    found["properties"][name] = {"type": "array", "items": {"type": "string"}}
+def retyped(schema: Schema, name: str) -> None:
+    schema["properties"][name] = {"type": "array", "items": {"type": "string"}}
 
 
-def made_optional(found: Schema, name: str) -> None:
-    found["required"].remove(name)
+def made_optional(schema: Schema, name: str) -> None:
+    schema["required"].remove(name)
 
 
-def new_and_required(found: Schema, _: str) -> None:
-    found["properties"]["other"] = {"type": "string"}
-    found["required"].append("other")
+def new_and_required(schema: Schema, _: str) -> None:
+    schema["properties"]["other"] = {"type": "string"}
+    schema["required"].append("other")
 
 
-def narrowed(found: Schema, name: str) -> None:
-    found["properties"][name] = {**found["properties"][name], "pattern": "^a$"}
+def narrowed(schema: Schema, name: str) -> None:
+    schema["properties"][name] = {**schema["properties"][name], "pattern": "^a$"}
 
 
-def closed_enum(found: Schema, name: str) -> None:
-    found["properties"][name] = {**found["properties"][name], "enum": ["a", "b"]}
+def closed_enum(schema: Schema, name: str) -> None:
+    schema["properties"][name] = {**schema["properties"][name], "enum": ["a", "b"]}
 
 
-def unknown_keyword(found: Schema, name: str) -> None:
-    found["properties"][name] = {**found["properties"][name], "dependentRequired": {}}
+def unknown_keyword(schema: Schema, name: str) -> None:
+    schema["properties"][name] = {**schema["properties"][name], "dependentRequired": {}}
 
 
 BREAKING: Final = (
@@ -168,9 +168,9 @@ def test_a_breaking_change_is_refused(number: int) -> None:
     random = Random(number)
     name = random.choice(sorted(NOW))
     changed = copy.deepcopy(NOW[name])
-    found = random.choice([each for each in objects(changed) if each.get("required")])
+    place = random.choice([node for node in objects(changed) if node.get("required")])
     breaking: Callable[[Schema, str], None] = BREAKING[number % len(BREAKING)]
-    breaking(found, random.choice(sorted(found["required"])))
+    breaking(place, random.choice(sorted(place["required"])))
     assert list(differences(NOW[name], changed))
 
 
@@ -206,8 +206,8 @@ def test_an_optional_property_and_a_new_value_pass_but_not_the_other_way_round(n
     random = Random(number)
     name = random.choice(sorted(NOW))
     changed = copy.deepcopy(NOW[name])
-    found = random.choice(list(objects(changed)))
-    found["properties"]["other"] = {"type": "string"}
+    place = random.choice(list(objects(changed)))
+    place["properties"]["other"] = {"type": "string"}
     for inner in objects(changed):
         for property_ in inner["properties"].values():
             property_.get("x-extensible-enum", []).append("Other")
@@ -229,6 +229,6 @@ def test_an_event_may_gain_fields_and_loses_none() -> None:
 
 
 def test_schemas_say_that_they_are_of_the_newest_draft() -> None:
-    assert {json.dumps(each["$schema"]) for each in NOW.values()} == {
+    assert {json.dumps(schema["$schema"]) for schema in NOW.values()} == {
         '"https://json-schema.org/draft/2020-12/schema"'
     }

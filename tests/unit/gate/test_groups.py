@@ -46,7 +46,7 @@ def groups(pytester: pytest.Pytester, **modules: str) -> list[list[str]]:
 
 
 def test_tests_that_want_a_special_server_are_a_group_and_come_first(pytester: pytest.Pytester) -> None:
-    found = groups(
+    formed = groups(
         pytester,
         test_a="def test_alone(): pass\ndef test_secure(secure_kafka): pass",
         test_b="""
@@ -57,7 +57,7 @@ def test_tests_that_want_a_special_server_are_a_group_and_come_first(pytester: p
             def test_three(killable_kafkas): pass
         """,
     )
-    assert found == [
+    assert formed == [
         ["test_by_a_fixture", "killable"],
         ["test_three", "killable"],
         ["test_secure", "secure"],
@@ -66,7 +66,7 @@ def test_tests_that_want_a_special_server_are_a_group_and_come_first(pytester: p
 
 
 def test_the_tests_of_a_module_with_a_fixture_of_its_own_are_a_group(pytester: pytest.Pytester) -> None:
-    found = groups(
+    formed = groups(
         pytester,
         test_a="def test_alone(): pass",
         test_b="""
@@ -77,7 +77,7 @@ def test_the_tests_of_a_module_with_a_fixture_of_its_own_are_a_group(pytester: p
             def test_without(): pass
         """,
     )
-    assert found == [["test_with", "test_b"], ["test_without", "test_b"], ["test_alone"]]
+    assert formed == [["test_with", "test_b"], ["test_without", "test_b"], ["test_alone"]]
 
 
 def test_the_tests_of_a_group_run_in_one_process(pytester: pytest.Pytester) -> None:

@@ -82,7 +82,7 @@ def shape(*, closed: bool = True, required: tuple[str, ...] = (), **properties: 
 def test_a_registry_names_a_change_and_refuses_it_or_not(
     old: Schema, new: Schema, change: str, refused: bool
 ) -> None:
-    assert [each.name for each in changes(old, new)] == [change]
+    assert [difference.name for difference in changes(old, new)] == [change]
     assert bool(refusals(old, new)) is refused
 
 
@@ -122,7 +122,7 @@ def test_the_closed_schema_of_the_next_minor_is_taken_and_the_open_one_is_not(nu
 
 @pytest.mark.parametrize("name", sorted(CLOSED))
 def test_a_closed_schema_is_closed_in_every_object_and_compatible_with_itself(name: str) -> None:
-    assert {each["additionalProperties"] for each in objects(CLOSED[name])} == {False}
+    assert {node["additionalProperties"] for node in objects(CLOSED[name])} == {False}
     assert changes(CLOSED[name], CLOSED[name]) == []
 
 

@@ -117,8 +117,8 @@ def test_it_has_what_a_program_has_from_its_start(started: START, thing: str, tm
     options = {"cwd": tmp_path / "elsewhere", "stdin": subprocess.DEVNULL}
     variables = {"TZ": "Asia/Shanghai", "COLUMNS": "77", "PYTHONPATH": f"{tmp_path}:{ROOT}:relative"}
     forked, real = (
-        outcome(started(HAS[thing], "a b", "", "-x", variables=variables, real=each, **options))
-        for each in (False, True)
+        outcome(started(HAS[thing], "a b", "", "-x", variables=variables, real=wanted, **options))
+        for wanted in (False, True)
     )
     assert forked == real
     assert (forked[0], forked[2]) == (0, "")
@@ -221,7 +221,9 @@ def test_many_at_once_do_not_mix(tmp_path: Path) -> None:
         return done.returncode, done.stdout, done.stderr
 
     with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(outcome_of, range(24))) == [(each, f"{each}\n", "") for each in range(24)]
+        assert list(threads.map(outcome_of, range(24))) == [
+            (number, f"{number}\n", "") for number in range(24)
+        ]
 
 
 @pytest.mark.parametrize("real", [False, True])

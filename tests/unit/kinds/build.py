@@ -58,22 +58,22 @@ def admit(new: Any, old: Spec | None = None, name: str = "mnist", *, kind: str =
 
 def api_of(kind: str) -> str:
     """The apiVersion of a kind, which may be an alias."""
-    return next(each.api_version for each in SERVED if each.kind == kind)
+    return next(names.api_version for names in SERVED if names.kind == kind)
 
 
-def texts(found: Admission) -> list[str]:
+def texts(admission: Admission) -> list[str]:
     """The problems' sentences."""
-    return [str(problem) for problem in found.problems]
+    return [str(problem) for problem in admission.problems]
 
 
-def of_rule(found: Admission, rule: str) -> list[Problem]:
+def of_rule(admission: Admission, rule: str) -> list[Problem]:
     """The problems that a rule found."""
-    return [problem for problem in found.problems if problem.rule == rule]
+    return [problem for problem in admission.problems if problem.rule == rule]
 
 
-def notices(found: Admission) -> list[tuple[str, str]]:
+def notices(admission: Admission) -> list[tuple[str, str]]:
     """Reasons and messages of the warnings."""
-    return [(notice.reason, notice.message) for notice in found.notices]
+    return [(notice.reason, notice.message) for notice in admission.notices]
 
 
 def state(
@@ -92,9 +92,9 @@ def state(
     `attempts` are those of replicas that are not at their first, `settings` the kind's. Unless it is `shared`, each
     replica has a Service of its own.
     """
-    found = admit(manifest_spec, name=name, kind=kind)
-    assert found.plan is not None, texts(found)
-    plan = found.plan if shared else found.plan.changed(service="")
+    admission = admit(manifest_spec, name=name, kind=kind)
+    assert admission.plan is not None, texts(admission)
+    plan = admission.plan if shared else admission.plan.changed(service="")
     events: list[Event] = [
         JobAdmitted(
             api_version=api_of(kind),
@@ -103,7 +103,7 @@ def state(
             name=name,
             generation=1,
             at=START,
-            spec=found.spec,
+            spec=admission.spec,
             plan=plan,
             settings={CLUSTER_DOMAIN: "cluster.local", **(settings or {})},
         )
@@ -112,7 +112,7 @@ def state(
     start = [(Phase.PENDING, Trigger.ADMITTED, "T1")]
     for phase, trigger, rule in pause if resumed else start:
         events.append(PhaseEntered(phase=phase, trigger=trigger, rule=rule, at=START))
-    wanted = {replica: (attempts or {}).get(replica, 1) for replica in found.plan.replicas()}
+    wanted = {replica: (attempts or {}).get(replica, 1) for replica in admission.plan.replicas()}
     events += [ReplicaRequested(replica=replica, attempt=attempt) for replica, attempt in wanted.items()]
     return fold(JobState(UID), events)
 
@@ -124,8 +124,8 @@ def children(job: JobState) -> list[Manifest]:
 
 def pods(job: JobState) -> dict[str, Manifest]:
     """The pods' manifests by replica, in order."""
-    found = kind_of(job.api_version, job.kind).children(job)
-    return {child.replica: child.build() for child in found if child.kind == "Pod"}
+    children = kind_of(job.api_version, job.kind).children(job)
+    return {child.replica: child.build() for child in children if child.kind == "Pod"}
 
 
 def pod(job: JobState, replica: str = "worker-0") -> Manifest:

@@ -60,9 +60,9 @@ def admit(new: Any, old: Spec | None = None, name: str = "mnist") -> Admission:
 
 def plan(of: Spec) -> Plan:
     """The plan of a spec with nothing wrong in it."""
-    found = admit(of)
-    assert found.plan is not None, build.texts(found)
-    return found.plan
+    admission = admit(of)
+    assert admission.plan is not None, build.texts(admission)
+    return admission.plan
 
 
 def state(of: Spec, **more: Any) -> JobState:

@@ -66,7 +66,7 @@ def test_a_wrong_setting_of_it_is_refused_in_a_sentence(
 
 def test_the_controller_has_an_option_for_it(checkout: Path) -> None:
     said = asked(checkout, "controller", "--help").stdout
-    (line,) = [each for each in said.splitlines() if "--sledgejobs" in each]
+    (line,) = [line for line in said.splitlines() if "--sledgejobs" in line]
     assert "A,B" in line
     assert "Namespaces of a cluster in which such jobs are managed" in line
     wrong = asked(checkout, "controller", "--namespaces=a", "--sledgejobs=b")
@@ -118,7 +118,7 @@ def test_the_chart_has_its_values_beside_those_of_other_kinds(checkout: Path) ->
     schema = loaded(checkout, switching.SCHEMA)["properties"]
     assert schema["sledgejobs"]["properties"]["pace"]["enum"] == ["walk", "trot"]
     before = loaded(generate.ROOT, switching.SCHEMA)["properties"]
-    assert {name: each for name, each in schema.items() if name != "sledgejobs"} == before
+    assert {name: value for name, value in schema.items() if name != "sledgejobs"} == before
 
 
 def test_its_crd_is_apart_from_those_that_are_always_installed(checkout: Path) -> None:
@@ -177,7 +177,7 @@ def test_commands_know_it(checkout: Path, tmp_path: Path) -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
     ran = asked(checkout, "run", example, **here)
     assert ran.returncode == 0, ran.stderr
-    (line,) = [each for each in asked(checkout, "get", **here).stdout.splitlines() if "SledgeJob" in each]
+    (line,) = [line for line in asked(checkout, "get", **here).stdout.splitlines() if "SledgeJob" in line]
     assert "Succeeded" in line
     assert "north" in asked(checkout, "why", "north", **here).stdout
     wrong = (checkout / example).read_text(encoding="utf-8").replace("arrivals: 2", "arrivals: 9")
@@ -215,17 +215,17 @@ MODULES = [
     path
     for folder in CODE
     for path in sorted((generate.ROOT / folder).rglob("*.py"))
-    if path not in MADE and not any(each in path.parents for each in APART)
+    if path not in MADE and not any(place in path.parents for place in APART)
 ]
 
 
 def literals(source: str) -> Iterator[str]:
     """The texts in a module that its program uses: no docstring, no comment."""
     tree = ast.parse(source)
-    said = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
-    for each in ast.walk(tree):
-        if isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in said:
-            yield each.value
+    said = {id(expr.value) for expr in ast.walk(tree) if isinstance(expr, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            yield node.value
 
 
 def test_no_module_knows_a_kind_by_name() -> None:
@@ -239,8 +239,8 @@ def test_no_module_knows_a_kind_by_name() -> None:
 
 
 def test_nothing_that_is_written_by_hand_for_a_cluster_knows_a_kind_by_name() -> None:
-    files = [each for each in (generate.ROOT / "deploy").rglob("*") if each.is_file() and each not in MADE]
-    files += [each for each in (generate.ROOT / "compose").rglob("*") if each.suffix in (".yaml", ".yml")]
+    files = [path for path in (generate.ROOT / "deploy").rglob("*") if path.is_file() and path not in MADE]
+    files += [path for path in (generate.ROOT / "compose").rglob("*") if path.suffix in (".yaml", ".yml")]
     assert len(files) > 20
     assert [
         path.name for path in files if any(name in path.read_text(encoding="utf-8") for name in NAMES)

@@ -36,28 +36,28 @@ WORKER = replicas()
 @pytest.mark.parametrize("path", ["torchrunConfig", "elastic", "runMode.debug", "runMode.pause"])
 def test_enable_becomes_enabled_with_a_warning(path: str) -> None:
     def tree(name: str) -> dict[str, Any]:
-        found: dict[str, Any] = {name: False}
+        manifest: dict[str, Any] = {name: False}
         for step in reversed(path.split(".")):
-            found = {step: found}
-        return found
+            manifest = {step: manifest}
+        return manifest
 
-    found = admit(spec(**tree("enable")))
-    assert found.spec == spec(**tree("enabled"))
+    admission = admit(spec(**tree("enable")))
+    assert admission.spec == spec(**tree("enabled"))
     message = f"spec.{path}.enable is deprecated, use spec.{path}.enabled"
-    assert notices(found) == [("DeprecatedField", message)]
+    assert notices(admission) == [("DeprecatedField", message)]
 
 
 def test_min_nodes_is_dropped_with_a_warning() -> None:
-    found = admit(spec(torchrunConfig={"enabled": True, "minNodes": 2}))
-    assert found.spec["torchrunConfig"] == {"enabled": True}
+    admission = admit(spec(torchrunConfig={"enabled": True, "minNodes": 2}))
+    assert admission.spec["torchrunConfig"] == {"enabled": True}
     message = "spec.torchrunConfig.minNodes is deprecated, use spec.elastic.minReplicas"
-    assert notices(found) == [("DeprecatedField", message)]
+    assert notices(admission) == [("DeprecatedField", message)]
 
 
 def test_unknown_fields_are_dropped_and_the_nearest_known_one_is_named() -> None:
-    found = admit({**spec(), "replicaSpec": [], "replicaSpecs": [{**WORKER, "restartpolicy": "Never"}]})
-    assert found.spec == spec()
-    assert notices(found) == [
+    admission = admit({**spec(), "replicaSpec": [], "replicaSpecs": [{**WORKER, "restartpolicy": "Never"}]})
+    assert admission.spec == spec()
+    assert notices(admission) == [
         (
             "UnknownField",
             "spec.replicaSpecs[0].restartpolicy is no known field and is ignored; "
@@ -70,17 +70,17 @@ def test_unknown_fields_are_dropped_and_the_nearest_known_one_is_named() -> None
 def test_templates_and_tensorboard_keep_what_nobody_knows() -> None:
     item = {"type": "worker", "template": {**template(hostPID=True), "x": 1}}
     whole = spec(item, tensorboardSpec={"image": "tb", "tolerations": []})
-    found = admit(whole)
-    assert (found.spec, texts(found)) == (whole, [])
-    assert [reason for reason, _ in notices(found)] == ["UnknownPodField"]
+    admission = admit(whole)
+    assert (admission.spec, texts(admission)) == (whole, [])
+    assert [reason for reason, _ in notices(admission)] == ["UnknownPodField"]
 
 
 def test_a_null_is_no_value() -> None:
     nothing = spec(runMode=None, elastic={"enabled": None}, replicaSpecs=[{**WORKER, "replicas": None}])
-    found = admit(nothing)
-    assert texts(found) == []
-    assert found.plan is not None
-    assert found.plan.scale == 1
+    admission = admit(nothing)
+    assert texts(admission) == []
+    assert admission.plan is not None
+    assert admission.plan.scale == 1
 
 
 def test_the_order_of_fields_does_not_matter() -> None:
@@ -123,15 +123,15 @@ def test_broken_values_are_named_with_their_paths(broken: Any, text: str) -> Non
 
 
 def test_more_than_sixteen_types_are_too_many() -> None:
-    found = admit(spec(*(replicas(f"t{index}") for index in range(17))))
-    assert texts(found) == ["spec.replicaSpecs: Too many: 17: must have at most 16 items"]
+    admission = admit(spec(*(replicas(f"t{index}") for index in range(17))))
+    assert texts(admission) == ["spec.replicaSpecs: Too many: 17: must have at most 16 items"]
 
 
 def test_all_problems_come_at_once_in_field_order() -> None:
     item = replicas("worker", 0, {"name": "a"})
-    found = admit(spec(item, runPolicy={"backoffLimit": -1}, **ELASTIC), name="A")
-    assert [problem.rule for problem in found.problems] == ["G1", "PT1", "G5", "G11"]
-    assert found.plan is None
+    admission = admit(spec(item, runPolicy={"backoffLimit": -1}, **ELASTIC), name="A")
+    assert [problem.rule for problem in admission.problems] == ["G1", "PT1", "G5", "G11"]
+    assert admission.plan is None
 
 
 def test_a_loop_in_yaml_is_a_problem() -> None:
@@ -190,17 +190,21 @@ def test_mutable_values_are_taken_over_and_named() -> None:
         runPolicy={"backoffLimit": 5},
         tensorboardSpec={"image": "tb"},
     )
-    found = admit(new, old)
-    assert found.changes == {
+    admission = admit(new, old)
+    assert admission.changes == {
         "spec.elastic.expectedReplicas": 3,
         "spec.runPolicy.activeDeadlineSeconds": None,
         "spec.runPolicy.backoffLimit": 5,
         "spec.runMode.pause.enabled": True,
         "spec.tensorboardSpec": {"image": "tb"},
     }
-    assert found.spec == merged(new, runMode={"pause": {"enabled": True}})
-    assert found.plan is not None
-    assert (found.plan.scale, found.plan.paused, [child.name for child in found.plan.children]) == (
+    assert admission.spec == merged(new, runMode={"pause": {"enabled": True}})
+    assert admission.plan is not None
+    assert (
+        admission.plan.scale,
+        admission.plan.paused,
+        [child.name for child in admission.plan.children],
+    ) == (
         3,
         True,
         ["mnist-7ac1b"],
@@ -210,9 +214,9 @@ def test_mutable_values_are_taken_over_and_named() -> None:
 def test_parts_of_the_tensorboard_are_named() -> None:
     old = spec(tensorboardSpec={"image": "a", "resources": {"limits": {"example.com/gpu": 1}}})
     new = spec(tensorboardSpec={"image": "a", "resources": {"limits": {"example.com/gpu": 2}}})
-    found = admit(new, old)
-    assert found.changes == {"spec.tensorboardSpec.resources.limits[example.com/gpu]": 2}
-    assert found.spec == new
+    admission = admit(new, old)
+    assert admission.changes == {"spec.tensorboardSpec.resources.limits[example.com/gpu]": 2}
+    assert admission.spec == new
     assert admit(spec(), new).changes == {"spec.tensorboardSpec": None}
 
 
@@ -222,13 +226,13 @@ def test_edits_inside_templates_are_no_problem_but_have_no_effect() -> None:
         replicas("worker", 1, container(image="other")),
         replicas("ps", 1, container(env=[{"name": "A", "value": "2"}, {"name": "B"}])),
     )
-    found = admit(new, old)
-    assert texts(found) == []
-    assert found.frozen == (
+    admission = admit(new, old)
+    assert texts(admission) == []
+    assert admission.frozen == (
         "spec.replicaSpecs[0].template.spec.containers[0].image",
         "spec.replicaSpecs[1].template.spec.containers[0].env",
     )
-    assert (found.spec, found.changes) == (old, {})
+    assert (admission.spec, admission.changes) == (old, {})
 
 
 @pytest.mark.parametrize(
@@ -237,10 +241,10 @@ def test_edits_inside_templates_are_no_problem_but_have_no_effect() -> None:
     ids=["other type", "taken away", "added"],
 )
 def test_an_edit_inside_a_template_is_one_whatever_it_does(old: dict[str, Any], new: dict[str, Any]) -> None:
-    was, now = ({"type": "worker", "template": template(container(), **each)} for each in (old, new))
+    was, now = ({"type": "worker", "template": template(container(), **manifest)} for manifest in (old, new))
     path = "spec.replicaSpecs[0].template.spec.priority"
-    found = admit(spec(now), spec(was))
-    assert (found.frozen, found.changes) == ((path,), {})
+    admission = admit(spec(now), spec(was))
+    assert (admission.frozen, admission.changes) == ((path,), {})
 
 
 def test_a_field_is_fixed_by_its_whole_name() -> None:
@@ -252,9 +256,9 @@ def test_a_field_is_fixed_by_its_whole_name() -> None:
 
 def test_a_refused_update_changes_nothing() -> None:
     old = spec()
-    found = admit(spec(replicas("worker", 2), runMode={"pause": {"enabled": True}}), old)
-    assert found.plan is None
-    assert (found.spec, found.changes) == (old, {})
+    admission = admit(spec(replicas("worker", 2), runMode={"pause": {"enabled": True}}), old)
+    assert admission.plan is None
+    assert (admission.spec, admission.changes) == (old, {})
 
 
 def test_warnings_are_given_once() -> None:
@@ -274,8 +278,8 @@ def test_a_finished_job_keeps_its_run_policy() -> None:
 
 
 def test_a_number_too_long_to_print_is_a_problem() -> None:
-    found = admit(spec(runPolicy={"backoffLimit": 10**5000}))
-    assert texts(found) == ["spec.runPolicy.backoffLimit: Invalid value: must be an integer of 64 bits"]
+    admission = admit(spec(runPolicy={"backoffLimit": 10**5000}))
+    assert texts(admission) == ["spec.runPolicy.backoffLimit: Invalid value: must be an integer of 64 bits"]
 
 
 # ---- a release that brings a rule ---------------------------------------------------------------------------------
@@ -283,8 +287,8 @@ def test_a_number_too_long_to_print_is_a_problem() -> None:
 
 def refuses_images(draft: Draft) -> Iterator[Problem]:
     """A rule of a later release: no container may have this image."""
-    for index, each in enumerate(draft.spec["replicaSpecs"]):
-        image = each["template"]["spec"]["containers"][0]["image"]
+    for index, value in enumerate(draft.spec["replicaSpecs"]):
+        image = value["template"]["spec"]["containers"][0]["image"]
         if image == "old":
             path = f"spec.replicaSpecs[{index}].template.spec.containers[0].image"
             yield Problem("G99", path, f'Invalid value: "{image}"')
@@ -293,7 +297,7 @@ def refuses_images(draft: Draft) -> Iterator[Problem]:
 def later(image: str, **more: Any) -> tuple[ModelKind[Any], dict[str, Any]]:
     """A kind with one more rule, and a spec of a job whose image is this."""
     [kind] = [
-        each for each in KINDS if each.names.kind == "PyTorchTrainingJob" and isinstance(each, ModelKind)
+        kind for kind in KINDS if kind.names.kind == "PyTorchTrainingJob" and isinstance(kind, ModelKind)
     ]
     rule = Rule("G99", Layer.CONTROLLER, "The image is not old.", "Invalid value", refuses_images)
     strict: ModelKind[Any] = dataclasses.replace(kind, rules=(*kind.rules, rule))
@@ -304,17 +308,17 @@ def test_a_job_that_a_later_rule_would_refuse_can_be_paused() -> None:
     strict, before = later("old")
     _, after = later("old", runMode={"pause": {"enabled": True}})
     assert [problem.rule for problem in strict.admit("train", before).problems] == ["G99"]
-    found = strict.admit("train", after, before)
-    assert (found.problems, found.changes) == ((), {"spec.runMode.pause.enabled": True})
-    assert found.plan is not None
-    assert found.plan.paused
+    admission = strict.admit("train", after, before)
+    assert (admission.problems, admission.changes) == ((), {"spec.runMode.pause.enabled": True})
+    assert admission.plan is not None
+    assert admission.plan.paused
 
 
 def test_what_an_update_brings_is_held_to_every_rule() -> None:
     strict, before = later("new")
     _, after = later("old", runMode={"pause": {"enabled": True}})
-    found = strict.admit("train", after, before)
-    assert ([problem.rule for problem in found.problems], found.plan) == (["G99"], None)
+    admission = strict.admit("train", after, before)
+    assert ([problem.rule for problem in admission.problems], admission.plan) == (["G99"], None)
 
 
 # ---- a release that tightens a model ------------------------------------------------------------------------------
@@ -323,7 +327,7 @@ def test_what_an_update_brings_is_held_to_every_rule() -> None:
 def tightened(**fields: Any) -> ModelKind[Any]:
     """A PyTorchTrainingJob whose run policy asks for more than it did."""
     [kind] = [
-        each for each in KINDS if each.names.kind == "PyTorchTrainingJob" and isinstance(each, ModelKind)
+        kind for kind in KINDS if kind.names.kind == "PyTorchTrainingJob" and isinstance(kind, ModelKind)
     ]
     base = kind.model.model_fields["run_policy"].annotation
     stricter: Any = create_model("Stricter", __base__=base, **fields)
@@ -345,21 +349,21 @@ def test_a_job_that_a_tightened_model_would_refuse_lives_on(strict: ModelKind[An
         runMode={"pause": {"enabled": True}},
         elastic={**ELASTIC["elastic"], "expectedReplicas": 3},
     )
-    found = strict.admit("train", after, before)
-    assert found.problems == ()
-    assert found.changes == {"spec.runMode.pause.enabled": True, "spec.elastic.expectedReplicas": 3}
-    assert found.plan is not None
-    assert (found.plan.paused, found.plan.scale, found.plan.backoff_limit) == (True, 3, 10)
+    admission = strict.admit("train", after, before)
+    assert admission.problems == ()
+    assert admission.changes == {"spec.runMode.pause.enabled": True, "spec.elastic.expectedReplicas": 3}
+    assert admission.plan is not None
+    assert (admission.plan.paused, admission.plan.scale, admission.plan.backoff_limit) == (True, 3, 10)
 
 
 @pytest.mark.parametrize("strict", [SMALL, NEEDED], ids=["bound", "required"])
 def test_its_children_are_as_they_were(strict: ModelKind[Any]) -> None:
     before = spec(runPolicy={"backoffLimit": 10})
-    [kind] = [each for each in KINDS if each.names == strict.names]
-    found = kind.admit("train", before, uid=JobUid("u1"))
+    [kind] = [kind for kind in KINDS if kind.names == strict.names]
+    admission = kind.admit("train", before, uid=JobUid("u1"))
     named = {CLUSTER_DOMAIN: "cluster.local"}
     job = JobState(
-        JobUid("u1"), name="train", namespace="a", spec=found.spec, plan=found.plan, settings=named
+        JobUid("u1"), name="train", namespace="a", spec=admission.spec, plan=admission.plan, settings=named
     )
     made = [child.build() for child in strict.children(job)]
     assert made == [child.build() for child in kind.children(job)] != []
@@ -367,9 +371,9 @@ def test_its_children_are_as_they_were(strict: ModelKind[Any]) -> None:
 
 def test_what_an_update_brings_is_held_to_the_tightened_model() -> None:
     before, after = spec(runPolicy={"backoffLimit": 2}), spec(runPolicy={"backoffLimit": 9})
-    found = SMALL.admit("train", after, before)
-    assert found.plan is None
-    assert [problem.path for problem in found.problems] == ["spec.runPolicy.backoffLimit"]
+    admission = SMALL.admit("train", after, before)
+    assert admission.plan is None
+    assert [problem.path for problem in admission.problems] == ["spec.runPolicy.backoffLimit"]
     assert SMALL.admit("train", spec(runPolicy={"backoffLimit": 8}), after).plan is None
     assert SMALL.admit("train", before, after).changes == {"spec.runPolicy.backoffLimit": 2}
 

@@ -30,9 +30,9 @@ CLUSTER = "spec.flinkClusterTemplate.spec"
 TEMPLATE = "spec.jobTemplate.spec.template.spec"
 
 
-def rules(found: Any) -> list[tuple[str, str]]:
+def rules(admission: Any) -> list[tuple[str, str]]:
     """Rules and paths of the problems."""
-    return [(each.rule, each.path) for each in found.problems]
+    return [(problem.rule, problem.path) for problem in admission.problems]
 
 
 def test_a_good_spec_has_nothing_wrong_and_nothing_suspicious() -> None:
@@ -54,42 +54,42 @@ def test_bj1_a_version_has_three_numbers(version: str) -> None:
     "job", [{}, {"spec": {}}, {"spec": {"template": {"spec": {"restartPolicy": "Never"}}}}]
 )
 def test_bj2_the_job_has_a_container(job: dict[str, Any]) -> None:
-    found = admit(spec(job=job or {"metadata": {}}))
-    assert f"{TEMPLATE}.containers: Required value: at least one container" in texts(found)
-    assert ("BJ2", f"{TEMPLATE}.containers") in rules(found)
+    admission = admit(spec(job=job or {"metadata": {}}))
+    assert f"{TEMPLATE}.containers: Required value: at least one container" in texts(admission)
+    assert ("BJ2", f"{TEMPLATE}.containers") in rules(admission)
 
 
 def test_bj2_a_container_has_an_image() -> None:
-    found = admit(spec(job=job_template({"name": "main"})))
-    assert texts(found) == [f"{TEMPLATE}.containers[0].image: Required value"]
-    assert [each.rule for each in found.problems] == ["BJ2"]
+    admission = admit(spec(job=job_template({"name": "main"})))
+    assert texts(admission) == [f"{TEMPLATE}.containers[0].image: Required value"]
+    assert [problem.rule for problem in admission.problems] == ["BJ2"]
 
 
 @pytest.mark.parametrize("policy", ["Always", None])
 def test_bj3_the_job_s_pods_end(policy: str | None) -> None:
-    found = admit(spec(job=job_template(restartPolicy=policy)))
-    assert texts(found) == [f"{TEMPLATE}.restartPolicy: must be OnFailure or Never"]
+    admission = admit(spec(job=job_template(restartPolicy=policy)))
+    assert texts(admission) == [f"{TEMPLATE}.restartPolicy: must be OnFailure or Never"]
     assert texts(admit(spec(job=job_template(restartPolicy="OnFailure")))) == []
 
 
 @pytest.mark.parametrize(("number", "longest"), [(1, 36), (10, 36), (11, 35)])
 def test_bj4_leaves_room_for_the_digits_of_the_index(number: int, longest: int) -> None:
     assert texts(admit(spec(number), name="a" * longest)) == []
-    assert [each.rule for each in admit(spec(number), name="a" * (longest + 1)).problems] == ["BJ4"]
+    assert [problem.rule for problem in admit(spec(number), name="a" * (longest + 1)).problems] == ["BJ4"]
 
 
 @pytest.mark.parametrize("key", ["jobmanager.rpc.address", "rest.port", "jobmanager.rpc.port"])
 def test_bj5_addresses_and_ports_are_the_controller_s(key: str) -> None:
-    found = admit(spec(cluster=flink(flinkProperties={key: "1"})))
-    assert texts(found) == [f'{CLUSTER}.flinkProperties: "{key}" is set by the controller']
+    admission = admit(spec(cluster=flink(flinkProperties={key: "1"})))
+    assert texts(admission) == [f'{CLUSTER}.flinkProperties: "{key}" is set by the controller']
 
 
 @pytest.mark.parametrize("part", ["jobManager", "taskManager"])
 def test_g6_holds_for_flink_s_containers(part: str) -> None:
     resourced: Spec = {part: {"resources": {"requests": {"cpu": "4"}, "limits": {"cpu": "2"}}}}
-    found = admit(spec(cluster=flink(**resourced)))
+    admission = admit(spec(cluster=flink(**resourced)))
     where = f"{CLUSTER}.{part}.resources.requests"
-    assert texts(found) == [f'{where}: Invalid value: "4": must be less than or equal to cpu limit of 2']
+    assert texts(admission) == [f'{where}: Invalid value: "4": must be less than or equal to cpu limit of 2']
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ def test_g18_warns_of_a_debug_type_that_there_is_not() -> None:
     ],
 )
 def test_g17_the_cluster_does_not_change(more: dict[str, Any]) -> None:
-    assert {each.rule for each in admit(spec(**more), spec()).problems} == {"G17"}
+    assert {problem.rule for problem in admit(spec(**more), spec()).problems} == {"G17"}
 
 
 def test_g17_an_edit_inside_the_job_s_template_is_reported() -> None:
-    found = admit(spec(job=job_template(container(image="beam:3"))), spec())
-    assert len(found.frozen) == 1
-    assert found.frozen[0].startswith("spec.jobTemplate")
+    admission = admit(spec(job=job_template(container(image="beam:3"))), spec())
+    assert len(admission.frozen) == 1
+    assert admission.frozen[0].startswith("spec.jobTemplate")
 
 
 def test_clean_up_may_change_until_the_end() -> None:
@@ -153,7 +153,7 @@ def test_one_machine_refuses_it_and_leaves_one_that_is_there_alone() -> None:
 
 def made(of: dict[str, Any]) -> dict[str, Any]:
     """Every child by kind and name."""
-    return {f"{each['kind']}/{each['metadata']['name']}": each for each in children(state(of))}
+    return {f"{child['kind']}/{child['metadata']['name']}": child for child in children(state(of))}
 
 
 def test_the_submitting_container_s_own_runner_stays() -> None:
@@ -183,10 +183,10 @@ def test_debug_mode_waits_in_the_submitting_container_alone() -> None:
 def test_only_the_flink_pods_are_in_the_pod_group() -> None:
     objects = made(spec(scheduler={"t9kScheduler": {"queue": "q", "priority": 3}}))
     assert objects[f"PodGroup/{NAME}"]["spec"] == {"minMember": 3, "queue": "q", "priority": 3}
-    flinks = [each for name, each in objects.items() if name.startswith("Pod/")]
+    flinks = [value for name, value in objects.items() if name.startswith("Pod/")]
     group = "scheduler.tensorstack.dev/group-name"
-    assert {each["metadata"]["labels"][group] for each in flinks} == {NAME}
-    assert {each["spec"]["schedulerName"] for each in flinks} == {"t9k-scheduler"}
+    assert {flink_pod["metadata"]["labels"][group] for flink_pod in flinks} == {NAME}
+    assert {flink_pod["spec"]["schedulerName"] for flink_pod in flinks} == {"t9k-scheduler"}
     template = objects[f"Job/{JOB}"]["spec"]["template"]
     assert template["spec"]["schedulerName"] == "t9k-scheduler"
     assert template["metadata"]["labels"]["scheduler.tensorstack.dev/queue"] == "q"

@@ -29,8 +29,8 @@ DEBUG: Spec = {"runMode": {"debug": {"enabled": True}}}
 
 def args_of(of: Spec, replica: str = "worker-0", *, resumed: bool = False) -> list[str]:
     """The arguments of a pod's training container."""
-    found: list[str] = pod(state(of, resumed=resumed), replica)["spec"]["containers"][0]["args"]
-    return found
+    args: list[str] = pod(state(of, resumed=resumed), replica)["spec"]["containers"][0]["args"]
+    return args
 
 
 # ---- R3, R4, R13, R14 -------------------------------------------------------------------------------------------
@@ -79,8 +79,8 @@ def test_labels_say_which_replica_a_pod_is() -> None:
 
 
 def test_only_the_master_has_the_role() -> None:
-    found = pods(state(spec(replicas("ps"), replicas("worker", 2))))
-    assert [pod["metadata"]["labels"].get("job-role") for pod in found.values()] == ["master", None, None]
+    manifests = pods(state(spec(replicas("ps"), replicas("worker", 2))))
+    assert [pod["metadata"]["labels"].get("job-role") for pod in manifests.values()] == ["master", None, None]
 
 
 def test_the_user_s_labels_and_annotations_stay_unless_they_clash() -> None:
@@ -88,16 +88,16 @@ def test_the_user_s_labels_and_annotations_stay_unless_they_clash() -> None:
         "labels": {"app": "mnist", "replica-index": "9"},
         "annotations": {"sidecar.istio.io/inject": "false", ATTEMPT: "9"},
     }
-    found = pod(state(spec({"type": "worker", "template": {**template(), "metadata": meta}})))["metadata"]
-    assert found["labels"]["app"] == "mnist"
-    assert found["labels"]["replica-index"] == "0"
-    assert found["annotations"] == {"sidecar.istio.io/inject": "false", ATTEMPT: "1"}
+    metadata = pod(state(spec({"type": "worker", "template": {**template(), "metadata": meta}})))["metadata"]
+    assert metadata["labels"]["app"] == "mnist"
+    assert metadata["labels"]["replica-index"] == "0"
+    assert metadata["annotations"] == {"sidecar.istio.io/inject": "false", ATTEMPT: "1"}
 
 
 def test_the_attempt_is_the_replica_s() -> None:
     job = state(spec(replicas("worker", 2)), attempts={"worker-1": 3})
-    found = [child for child in kind_of(API, KIND).children(job) if child.kind == "Pod"]
-    assert [child.attempt for child in found] == [1, 3]
+    children = [child for child in kind_of(API, KIND).children(job) if child.kind == "Pod"]
+    assert [child.attempt for child in children] == [1, 3]
     assert pod(job, "worker-1")["metadata"]["annotations"][ATTEMPT] == "3"
 
 
@@ -105,7 +105,7 @@ def test_the_attempt_is_the_replica_s() -> None:
 def test_the_master_s_port_is_everybody_s(name: str) -> None:
     ports = [{"name": "http", "containerPort": 80}, {"name": name, "containerPort": 2345}]
     job = state(spec(replicas("ps", 1, container(ports=ports)), replicas("worker")))
-    assert {env(each)["MASTER_PORT"] for each in pods(job).values()} == {"2345"}
+    assert {env(manifest)["MASTER_PORT"] for manifest in pods(job).values()} == {"2345"}
     services = [child for child in children(job) if child["kind"] == "Service"]
     assert {service["spec"]["ports"][0]["port"] for service in services} == {2345}
 
@@ -150,7 +150,7 @@ def test_a_queue_is_on_group_and_pods() -> None:
 def test_tensorboard_has_the_user_s_spec_and_holds_nothing_up() -> None:
     wish = {"image": "tb", "logDir": {"pvc": [{"name": "logs", "subPath": ["a"]}]}, "extra": 1}
     job = state(spec(tensorboardSpec=wish))
-    (child,) = [each for each in kind_of(API, KIND).children(job) if each.kind == "TensorBoard"]
+    (child,) = [child for child in kind_of(API, KIND).children(job) if child.kind == "TensorBoard"]
     assert (child.mutable, child.optional, child.build()["spec"]) == (True, True, wish)
 
 
@@ -158,8 +158,8 @@ def test_tensorboard_has_the_user_s_spec_and_holds_nothing_up() -> None:
 
 
 def test_ranks_count_over_all_types() -> None:
-    found = pods(state(spec(replicas("ps"), replicas("worker", 2))))
-    assert [(env(each)["RANK"], env(each)["WORLD_SIZE"]) for each in found.values()] == [
+    manifests = pods(state(spec(replicas("ps"), replicas("worker", 2))))
+    assert [(env(manifest)["RANK"], env(manifest)["WORLD_SIZE"]) for manifest in manifests.values()] == [
         ("0", "3"),
         ("1", "3"),
         ("2", "3"),
@@ -177,17 +177,21 @@ def test_unbuffered_output_is_the_user_s_choice() -> None:
     own = [{"name": "PYTHONUNBUFFERED", "value": "0"}]
     made = pod(state(spec(replicas("worker", 1, container(env=own)))))
     assert env(made)["PYTHONUNBUFFERED"] == "0"
-    names = [each["name"] for each in made["spec"]["containers"][0]["env"]]
+    names = [variable["name"] for variable in made["spec"]["containers"][0]["env"]]
     assert names.count("PYTHONUNBUFFERED") == 1
 
 
 def test_the_container_named_python_trains_then_pytorch_then_the_first() -> None:
     def trains(*names: str) -> str:
         job = state(spec(replicas("worker", 1, *(container(name=name) for name in names))))
-        found = kind_of(API, KIND).training_container(job, "worker")
-        with_env = [each["name"] for each in pod(job)["spec"]["containers"] if "env" in each]
-        assert with_env == [found]
-        return found
+        training_container = kind_of(API, KIND).training_container(job, "worker")
+        with_env = [
+            container_there["name"]
+            for container_there in pod(job)["spec"]["containers"]
+            if "env" in container_there
+        ]
+        assert with_env == [training_container]
+        return training_container
 
     assert trains("pytorch", "python") == "python"
     assert trains("a", "pytorch") == "pytorch"
@@ -241,13 +245,13 @@ def test_another_rendezvous_has_its_own_endpoint() -> None:
 )
 def test_the_user_s_options_win(extra: list[str]) -> None:
     made = args_of(spec(torchrunConfig={"enabled": True, "extraOptions": extra}))
-    assert [each for each in made if each.startswith(("--rdzv_id", "--rdzv-id"))] == extra[:1]
-    assert any(each.startswith("--rdzv_backend") for each in made)
+    assert [name for name in made if name.startswith(("--rdzv_id", "--rdzv-id"))] == extra[:1]
+    assert any(name.startswith("--rdzv_backend") for name in made)
 
 
 def test_torchrun_leaves_ranks_to_torchrun() -> None:
-    found = env(pod(state(spec(**TORCHRUN))))
-    assert list(found) == ["MASTER_ADDR", "MASTER_PORT", "PYTHONUNBUFFERED"]
+    variables = env(pod(state(spec(**TORCHRUN))))
+    assert list(variables) == ["MASTER_ADDR", "MASTER_PORT", "PYTHONUNBUFFERED"]
 
 
 # ---- R10: debug; R11: resume --------------------------------------------------------------------------------------
@@ -260,7 +264,7 @@ def test_debug_sleeps_and_takes_off_what_would_kill_it() -> None:
     trains = made["containers"][0]
     assert (trains["command"], trains["args"]) == (["sleep", "inf"], [])
     assert not probes.keys() & trains.keys()
-    assert [each["name"] for each in made["initContainers"]] == ["i"]
+    assert [variable["name"] for variable in made["initContainers"]] == ["i"]
 
 
 def test_debug_may_skip_init_containers_of_one_type() -> None:

@@ -52,8 +52,8 @@ def test_what_has_no_place_any_more_is_named() -> None:
     item["template"]["spec"]["volumes"] = []
     item["template"]["spec"]["containers"].append(container(name="proxy"))
     torch = {"script": ["a.py"], "backend": "nccl"}
-    found = admit(old_spec(item, old_workers(restartPolicy="OnFailure"), torch=torch))
-    said = [message for reason, message in notices(found) if reason == "ConfigIgnored"]
+    admission = admit(old_spec(item, old_workers(restartPolicy="OnFailure"), torch=torch))
+    said = [message for reason, message in notices(admission) if reason == "ConfigIgnored"]
     pod = "spec.replicaSpecs[0].template.spec"
     assert said == [
         "spec.torchConfig.backend is ignored",
@@ -112,8 +112,8 @@ def test_what_is_no_such_form_is_no_job(broken: Spec) -> None:
 def test_an_update_in_the_other_form_with_the_same_values_changes_nothing() -> None:
     old = old_spec()
     del old["torchConfig"]["procPerWorker"]
-    found = admit(spec(), admit(old).spec)
-    assert (found.problems, found.changes) == ((), {})
+    admission = admit(spec(), admit(old).spec)
+    assert (admission.problems, admission.changes) == ((), {})
     again = admit({**old, "runMode": {"pause": {"enabled": True}}}, spec())
     assert (again.problems, again.notices) == ((), ())
     assert again.changes == {"spec.runMode.pause.enabled": True}

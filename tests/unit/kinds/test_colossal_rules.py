@@ -54,8 +54,8 @@ def test_g6_compares_what_the_launcher_asks_for() -> None:
 
 def test_g6_compares_what_the_workers_ask_for() -> None:
     resources = {"requests": {"memory": "2Gi"}, "limits": {"memory": "1Gi"}}
-    found = admit(spec(workers(2, container(resources=resources))))
-    assert [problem.path for problem in of_rule(found, "G6")] == [f"{CONTAINERS}[0].resources.requests"]
+    admission = admit(spec(workers(2, container(resources=resources))))
+    assert [problem.path for problem in of_rule(admission, "G6")] == [f"{CONTAINERS}[0].resources.requests"]
 
 
 def test_g6_wants_objects_and_quantities_for_the_launcher() -> None:
@@ -89,10 +89,10 @@ def test_g18_warns_of_types_to_debug_that_there_are_not() -> None:
 
 
 def test_g12_the_other_spelling_of_the_mount_path_is_taken() -> None:
-    found = admit(spec(ssh={"sshAuthMountPath": "/keys"}))
-    assert found.spec["ssh"] == {"authMountPath": "/keys"}
+    admission = admit(spec(ssh={"sshAuthMountPath": "/keys"}))
+    assert admission.spec["ssh"] == {"authMountPath": "/keys"}
     message = "spec.ssh.sshAuthMountPath is deprecated, use spec.ssh.authMountPath"
-    assert notices(found) == [("DeprecatedField", message)]
+    assert notices(admission) == [("DeprecatedField", message)]
     both = {"sshAuthMountPath": "/keys", "authMountPath": "/root/.ssh"}
     assert [problem.rule for problem in admit(spec(ssh=both)).problems] == ["G12"]
 
@@ -124,8 +124,8 @@ def test_g17_writing_a_default_is_no_change() -> None:
 
 def test_clean_up_and_pause_may_change() -> None:
     new = spec(runPolicy={"cleanUpWorkers": True}, runMode={"pause": {"enabled": True}})
-    found = admit(new, spec())
-    assert found.changes == {"spec.runPolicy.cleanUpWorkers": True, "spec.runMode.pause.enabled": True}
+    admission = admit(new, spec())
+    assert admission.changes == {"spec.runPolicy.cleanUpWorkers": True, "spec.runMode.pause.enabled": True}
 
 
 def test_edits_of_resources_and_templates_are_reported_and_have_no_effect() -> None:
@@ -133,12 +133,12 @@ def test_edits_of_resources_and_templates_are_reported_and_have_no_effect() -> N
         workers(2, container(image="other")),
         launcher={"image": "colossalai:1", "resources": {"limits": {"cpu": 1}}},
     )
-    found = admit(new, spec())
-    assert found.frozen == (
+    admission = admit(new, spec())
+    assert admission.frozen == (
         "spec.launcher.resources",
         "spec.worker.template.spec.containers[0].image",
     )
-    assert found.spec == spec()
+    assert admission.spec == spec()
 
 
 # ---- CA1-CA8 ----------------------------------------------------------------------------------------------------
@@ -259,8 +259,8 @@ def test_ca7_the_controller_s_mounts_are_not_the_user_s(path: str, keys: str | N
     expected = f'{CONTAINERS}[0].volumeMounts[0].mountPath: "{path}" is reserved by the controller'
     worker = workers(2, container(volumeMounts=mounts))
     worker["template"]["spec"]["volumes"] = [{"name": "v"}]
-    found = admit(spec(worker, **more))
-    assert texts(found) == ([expected] if taken else [])
+    admission = admit(spec(worker, **more))
+    assert texts(admission) == ([expected] if taken else [])
 
 
 def test_ca7_the_controller_s_volumes_are_not_the_user_s() -> None:
@@ -307,6 +307,6 @@ def test_g19_workers_are_bounded() -> None:
     ],
 )
 def test_g20_looks_into_the_launcher(launcher: Spec, sentence: str) -> None:
-    found = admit(spec(launcher={"image": "a", **launcher}))
-    assert texts(found) == [f"spec.launcher.{sentence}"]
-    assert [problem.rule for problem in found.problems] == ["G20"]
+    admission = admit(spec(launcher={"image": "a", **launcher}))
+    assert texts(admission) == [f"spec.launcher.{sentence}"]
+    assert [problem.rule for problem in admission.problems] == ["G20"]

@@ -36,24 +36,24 @@ def test_every_schema_is_structural(kind: Kind) -> None:
     strange = ("$ref", "title", "anyOf", "$defs")
     for path, schema in schemas(root(kind)):
         untyped = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
-        assert "type" in schema or any(each in schema for each in untyped), path
+        assert "type" in schema or any(keyword in schema for keyword in untyped), path
         assert [key for key in strange if key in schema] == [], path
         assert not {"properties", "additionalProperties"} <= schema.keys(), path
 
 
 @every_kind
 def test_every_field_of_spec_and_status_is_explained(kind: Kind) -> None:
-    parts = [each for each in schemas(root(kind)) if each[0].startswith((".spec", ".status"))]
+    parts = [schema for schema in schemas(root(kind)) if schema[0].startswith((".spec", ".status"))]
     silent = [path for path, schema in parts if not schema.get("description") and not path.endswith("[]")]
     assert silent == []
 
 
 @every_kind
 def test_every_rule_for_the_api_server_is_in_the_crd_with_its_text(kind: Kind) -> None:
-    found = root(kind)
-    there = found["x-kubernetes-validations"] + found["properties"]["spec"]["x-kubernetes-validations"]
+    texts = root(kind)
+    there = texts["x-kubernetes-validations"] + texts["properties"]["spec"]["x-kubernetes-validations"]
     wanted = [rule for rule in kind.rules if rule.layer is Layer.CEL]
-    assert sorted(each["message"] for each in there) == sorted(rule.text for rule in wanted)
+    assert sorted(rule["message"] for rule in there) == sorted(rule.text for rule in wanted)
 
 
 @every_kind
@@ -71,13 +71,13 @@ COLUMNS = {
 
 @every_kind
 def test_names_columns_and_subresources_are_the_spec_s(kind: Kind) -> None:
-    found: dict[str, Any] = kind.crd()["spec"]
-    assert found["names"]["categories"] == ["all", "jobledger", "training"]
-    assert found["scope"] == "Namespaced"
-    (version,) = found["versions"]
+    spec: dict[str, Any] = kind.crd()["spec"]
+    assert spec["names"]["categories"] == ["all", "jobledger", "training"]
+    assert spec["scope"] == "Namespaced"
+    (version,) = spec["versions"]
     assert "status" in version["subresources"]
     columns = [column["name"] for column in version["additionalPrinterColumns"] if not column.get("priority")]
-    assert columns == COLUMNS[found["group"]]
+    assert columns == COLUMNS[spec["group"]]
 
 
 def test_integers_have_formats_and_defaults() -> None:
@@ -117,21 +117,21 @@ def test_a_map_of_parts_whose_names_may_be_in_any_case_has_one_schema_for_all() 
 
 @every_kind
 def test_nothing_in_a_list_has_a_default_which_apply_would_take_for_a_change(kind: Kind) -> None:
-    found = [path for path, schema in schemas(root(kind)) if "default" in schema]
-    assert [path for path in found if "[]" in path] == []
+    paths = [path for path, schema in schemas(root(kind)) if "default" in schema]
+    assert [path for path in paths if "[]" in path] == []
 
 
 def test_defaults_of_entries_of_lists_are_told() -> None:
-    told = {path: schema.get("description", "") for path, schema in schemas(root(KINDS[0]))}
-    assert told[".spec.replicaSpecs[].restartPolicy"].endswith("Default: OnFailure.")
+    defaults = {path: schema.get("description", "") for path, schema in schemas(root(KINDS[0]))}
+    assert defaults[".spec.replicaSpecs[].restartPolicy"].endswith("Default: OnFailure.")
 
 
 def test_defaults_of_pytorchjobs_are_told_but_not_stored() -> None:
     (kind,) = (kind for kind in KINDS if kind.names.kind == "PyTorchJob")
     parts = list(schemas(root(kind)))
     assert [path for path, schema in parts if "default" in schema] == []
-    told = {path: schema["description"] for path, schema in parts if "description" in schema}
-    assert told[".spec.pytorchReplicaSpecs[].restartPolicy"].endswith("Default: OnFailure.")
+    defaults = {path: schema["description"] for path, schema in parts if "description" in schema}
+    assert defaults[".spec.pytorchReplicaSpecs[].restartPolicy"].endswith("Default: OnFailure.")
 
 
 def test_lists_of_objects_that_are_handed_on_keep_what_is_in_them() -> None:

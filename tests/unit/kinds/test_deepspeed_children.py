@@ -19,8 +19,8 @@ SSHD = ["/usr/sbin/sshd", "-D"]
 
 def trains(of: Spec, replica: str = "worker-0", *, resumed: bool = False) -> dict[str, Any]:
     """A pod's training container."""
-    found: dict[str, Any] = pod(state(of, resumed=resumed), replica)["spec"]["containers"][0]
-    return found
+    containers: dict[str, Any] = pod(state(of, resumed=resumed), replica)["spec"]["containers"][0]
+    return containers
 
 
 def launched(of: Spec, *, resumed: bool = False) -> str:
@@ -55,8 +55,8 @@ def test_children_come_in_the_order_of_creation() -> None:
 
 def ports(of: Spec) -> list[int]:
     """The ports of the Service."""
-    (found,) = (child["spec"]["ports"] for child in children(state(of)) if child["kind"] == "Service")
-    return [port["port"] for port in found]
+    (ports_there,) = (child["spec"]["ports"] for child in children(state(of)) if child["kind"] == "Service")
+    return [port["port"] for port in ports_there]
 
 
 @pytest.mark.parametrize("words", [["--master_port", "29501"], ["--master_port=1", "--master_port=29501"]])
@@ -85,7 +85,7 @@ def test_every_child_has_the_four_labels_and_its_owner() -> None:
 
 
 def test_the_secret_holds_nothing_but_says_what_is_made_for_it() -> None:
-    (child,) = [each for each in kind_of(API, KIND).children(state(spec())) if each.kind == "Secret"]
+    (child,) = [child for child in kind_of(API, KIND).children(state(spec())) if child.kind == "Secret"]
     assert child.generates == SSH_KEYS
     assert not child.mutable
     assert set(child.build()) == {"apiVersion", "kind", "metadata", "type"}
@@ -140,8 +140,8 @@ def test_no_variable_is_added_but_for_the_buffer() -> None:
 
 
 def test_worker_0_is_the_master() -> None:
-    found = pods(state(spec(worker(3))))
-    assert [manifest["metadata"]["labels"].get("job-role") for manifest in found.values()] == [
+    manifests = pods(state(spec(worker(3))))
+    assert [manifest["metadata"]["labels"].get("job-role") for manifest in manifests.values()] == [
         "master",
         None,
         None,

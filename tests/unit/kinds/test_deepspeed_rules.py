@@ -23,9 +23,9 @@ AT = "spec.worker.template.spec"
 
 
 def test_a_whole_job_is_accepted() -> None:
-    found = admit(spec())
-    assert (texts(found), notices(found)) == ([], [])
-    assert found.spec == {key: spec()[key] for key in ("worker", "config")}
+    admission = admit(spec())
+    assert (texts(admission), notices(admission)) == ([], [])
+    assert admission.spec == {key: spec()[key] for key in ("worker", "config")}
 
 
 # ---- the shared rules -----------------------------------------------------------------------------------------
@@ -66,9 +66,9 @@ def test_g7_knows_workers_only(types: list[str]) -> None:
 
 
 def test_g12_slots_have_an_older_spelling() -> None:
-    found = admit(spec(config={**RUN, "slotPerWorker": 2}))
-    assert found.spec["config"]["slotsPerWorker"] == 2
-    assert notices(found) == [
+    admission = admit(spec(config={**RUN, "slotPerWorker": 2}))
+    assert admission.spec["config"]["slotsPerWorker"] == 2
+    assert notices(admission) == [
         ("DeprecatedField", "spec.config.slotPerWorker is deprecated, use spec.config.slotsPerWorker")
     ]
     both = {**RUN, "slotPerWorker": 2, "slotsPerWorker": 3}
@@ -78,9 +78,9 @@ def test_g12_slots_have_an_older_spelling() -> None:
 
 
 def test_g12_a_string_is_split_as_a_shell_would() -> None:
-    found = admit(spec(config={"run": {"module": "train.main --name 'a b'"}}))
-    assert found.spec["config"]["run"] == {"module": ["train.main", "--name", "a b"]}
-    assert notices(found) == []
+    admission = admit(spec(config={"run": {"module": "train.main --name 'a b'"}}))
+    assert admission.spec["config"]["run"] == {"module": ["train.main", "--name", "a b"]}
+    assert notices(admission) == []
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_a_program_is_words(run: Any, text: str) -> None:
     ],
 )
 def test_g17_keeps_everything_but_what_may_change(change: dict[str, Any], field: str) -> None:
-    found = admit(merged(spec(), **change), spec())
-    assert texts(found) == [f"spec.{field} is immutable"]
-    assert found.changes == {}
+    admission = admit(merged(spec(), **change), spec())
+    assert texts(admission) == [f"spec.{field} is immutable"]
+    assert admission.changes == {}
 
 
 def test_g17_is_not_broken_by_another_spelling() -> None:
@@ -128,17 +128,17 @@ def test_g17_is_not_broken_by_another_spelling() -> None:
         },
         disableCustomEnv=False,
     )
-    found = admit(new, old)
-    assert (texts(found), found.changes) == ([], {})
+    admission = admit(new, old)
+    assert (texts(admission), admission.changes) == ([], {})
 
 
 def test_the_run_policy_and_the_wished_scale_may_change() -> None:
     old = spec(**ELASTIC)
-    found = admit(
+    admission = admit(
         merged(old, elastic={**ELASTIC["elastic"], "expectedReplicas": 2}, runPolicy={"backoffLimit": 5}), old
     )
-    assert texts(found) == []
-    assert found.changes == {"spec.elastic.expectedReplicas": 2, "spec.runPolicy.backoffLimit": 5}
+    assert texts(admission) == []
+    assert admission.changes == {"spec.elastic.expectedReplicas": 2, "spec.runPolicy.backoffLimit": 5}
 
 
 # ---- DS1-DS11 -------------------------------------------------------------------------------------------------
@@ -263,8 +263,8 @@ def test_ds6_what_pdsh_lacks_needs_a_single_worker(word: str) -> None:
 )
 def test_ds7_warns_of_what_a_command_makes_void(ignored: dict[str, Any]) -> None:
     message = "spec.config.customCommand is set; other config fields except slotsPerWorker are ignored"
-    found = admit(spec(config={"customCommand": "true", **ignored}))
-    assert (texts(found), notices(found)) == ([], [("ConfigIgnored", message)])
+    admission = admit(spec(config={"customCommand": "true", **ignored}))
+    assert (texts(admission), notices(admission)) == ([], [("ConfigIgnored", message)])
     alone = {"customCommand": "true", "slotsPerWorker": 2, "autotune": "none", "localRank": True}
     assert notices(admit(spec(config=alone))) == []
 
@@ -275,9 +275,9 @@ def test_ds7_warns_of_what_a_command_makes_void(ignored: dict[str, Any]) -> None
 def test_ds8_paths_are_reserved(path: str) -> None:
     mounts = [{"name": "code", "mountPath": "/t9k/mnt"}, {"name": "code", "mountPath": path}]
     pods = template(container(volumeMounts=mounts), volumes=[{"name": "code"}])
-    found = admit(spec({"replicas": 1, "template": pods}))
+    admission = admit(spec({"replicas": 1, "template": pods}))
     where = f"{AT}.containers[0].volumeMounts[1].mountPath"
-    assert texts(found) == [f'{where}: "{path}" is reserved by the controller']
+    assert texts(admission) == [f'{where}: "{path}" is reserved by the controller']
 
 
 def test_ds8_paths_beside_them_are_free_and_so_are_other_containers() -> None:
@@ -290,8 +290,8 @@ def test_ds8_paths_beside_them_are_free_and_so_are_other_containers() -> None:
 @pytest.mark.parametrize("name", ["ssh-auth", "hostfile"])
 def test_ds8_volume_names_are_reserved(name: str) -> None:
     pods = template(container(), volumes=[{"name": "code"}, {"name": name}])
-    found = admit(spec({"replicas": 1, "template": pods}))
-    assert texts(found) == [f'{AT}.volumes[1].name: "{name}" is reserved by the controller']
+    admission = admit(spec({"replicas": 1, "template": pods}))
+    assert texts(admission) == [f'{AT}.volumes[1].name: "{name}" is reserved by the controller']
 
 
 @pytest.mark.parametrize(
@@ -306,16 +306,18 @@ def test_ds8_volume_names_are_reserved(name: str) -> None:
     ],
 )
 def test_ds9_bounds_the_scale(elastic: dict[str, Any], text: str) -> None:
-    found = admit(spec(elastic=elastic))
-    assert texts(found) == [text]
-    assert {problem.rule for problem in found.problems} == {"DS9"}
+    admission = admit(spec(elastic=elastic))
+    assert texts(admission) == [text]
+    assert {problem.rule for problem in admission.problems} == {"DS9"}
 
 
 def test_ds9_keeps_the_range() -> None:
     old = spec(**ELASTIC)
     for name, value in (("minReplicas", 2), ("maxReplicas", 4), ("enabled", False)):
-        found = admit(merged(old, elastic={**ELASTIC["elastic"], name: value, "expectedReplicas": 2}), old)
-        assert texts(found) == [f"spec.elastic.{name} is immutable"]
+        admission = admit(
+            merged(old, elastic={**ELASTIC["elastic"], name: value, "expectedReplicas": 2}), old
+        )
+        assert texts(admission) == [f"spec.elastic.{name} is immutable"]
 
 
 def test_ds10_elastic_jobs_are_not_tuned() -> None:

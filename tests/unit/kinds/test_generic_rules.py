@@ -18,8 +18,8 @@ def with_words(*words: str, **more: Any) -> Spec:
 
 
 def test_a_good_spec_has_nothing_wrong_and_nothing_suspicious() -> None:
-    found = admit(ruled(replicas("ps", 1), replicas(), success=[{"ps": [0]}], **HTTP))
-    assert (texts(found), notices(found)) == ([], [])
+    admission = admit(ruled(replicas("ps", 1), replicas(), success=[{"ps": [0]}], **HTTP))
+    assert (texts(admission), notices(admission)) == ([], [])
 
 
 # ---- GJ1-GJ3 -----------------------------------------------------------------------------------------------------
@@ -27,12 +27,12 @@ def test_a_good_spec_has_nothing_wrong_and_nothing_suspicious() -> None:
 
 @both_lists
 def test_gj1_refuses_rules_about_types_that_there_are_not(rules: str) -> None:
-    found = admit(spec(**{rules: [{"worker": [0]}, {"ps": [0], "worker": [1], "a": [5]}]}))
-    assert texts(found) == [
+    admission = admit(spec(**{rules: [{"worker": [0]}, {"ps": [0], "worker": [1], "a": [5]}]}))
+    assert texts(admission) == [
         f'spec.{rules}[1]: unknown replica type "ps"',
         f'spec.{rules}[1]: unknown replica type "a"',
     ]
-    assert {problem.rule for problem in found.problems} == {"GJ1"}
+    assert {problem.rule for problem in admission.problems} == {"GJ1"}
 
 
 @both_lists
@@ -51,9 +51,9 @@ def test_gj1_refuses_rules_about_types_that_there_are_not(rules: str) -> None:
 def test_gj2_ranks_are_those_of_replicas_and_are_there_once(
     rules: str, ranks: list[Any], wrong: list[int]
 ) -> None:
-    found = admit(spec(**{rules: [{"worker": ranks}]}))
-    assert texts(found) == [f"spec.{rules}[0].worker: rank {rank} is out of range" for rank in wrong]
-    assert {problem.rule for problem in found.problems} <= {"GJ2"}
+    admission = admit(spec(**{rules: [{"worker": ranks}]}))
+    assert texts(admission) == [f"spec.{rules}[0].worker: rank {rank} is out of range" for rank in wrong]
+    assert {problem.rule for problem in admission.problems} <= {"GJ2"}
 
 
 def test_gj2_counts_one_replica_where_no_number_is_given() -> None:
@@ -65,15 +65,15 @@ def test_gj2_counts_one_replica_where_no_number_is_given() -> None:
 
 @pytest.mark.parametrize("rank", ["x", "", "-1", "1.0", "²", None, True, 1.5])
 def test_a_rank_is_a_number_or_a_decimal_string(rank: Any) -> None:
-    found = admit(spec(successRules=[{"worker": [rank]}]))
-    assert [problem.path for problem in found.problems] == ["spec.successRules[0].worker[0]"]
+    admission = admit(spec(successRules=[{"worker": [rank]}]))
+    assert [problem.path for problem in admission.problems] == ["spec.successRules[0].worker[0]"]
 
 
 @both_lists
 def test_gj3_every_rule_names_a_replica(rules: str) -> None:
-    found = admit(spec(**{rules: [{}, {"worker": [0]}, {"worker": []}]}))
-    assert texts(found) == [f"spec.{rules}[{index}]: must name at least one replica" for index in (0, 2)]
-    assert {problem.rule for problem in found.problems} == {"GJ3"}
+    admission = admit(spec(**{rules: [{}, {"worker": [0]}, {"worker": []}]}))
+    assert texts(admission) == [f"spec.{rules}[{index}]: must name at least one replica" for index in (0, 2)]
+    assert {problem.rule for problem in admission.problems} == {"GJ3"}
 
 
 def test_empty_lists_of_rules_are_as_good_as_none() -> None:
@@ -84,9 +84,9 @@ def test_empty_lists_of_rules_are_as_good_as_none() -> None:
 
 
 def test_gj4_there_has_to_be_a_replica() -> None:
-    found = admit(spec(replicas("a", 0), replicas("b", 0)))
-    assert texts(found) == ["spec.replicaSpecs: at least one replica is required"]
-    assert [problem.rule for problem in found.problems] == ["GJ4"]
+    admission = admit(spec(replicas("a", 0), replicas("b", 0)))
+    assert texts(admission) == ["spec.replicaSpecs: at least one replica is required"]
+    assert [problem.rule for problem in admission.problems] == ["GJ4"]
     assert texts(admit(spec(replicas("a", 0), replicas("b", 1)))) == []
 
 
@@ -109,9 +109,9 @@ def test_gj4_there_has_to_be_a_replica() -> None:
     ],
 )
 def test_gj5_ports_are_numbers_with_names_of_their_own(ports: list[Spec], problems: list[str]) -> None:
-    found = admit(spec(service={"ports": ports}))
-    assert texts(found) == [f"spec.service.ports{problem}" for problem in problems]
-    assert {problem.rule for problem in found.problems} <= {"GJ5"}
+    admission = admit(spec(service={"ports": ports}))
+    assert texts(admission) == [f"spec.service.ports{problem}" for problem in problems]
+    assert {problem.rule for problem in admission.problems} <= {"GJ5"}
 
 
 # ---- GJ6 ---------------------------------------------------------------------------------------------------------
@@ -145,19 +145,19 @@ def test_gj6_takes_what_can_be_resolved_and_what_is_not_its_own(word: str) -> No
     ],
 )
 def test_gj6_refuses_what_stands_for_nothing(name: str) -> None:
-    found = admit(with_words("--x", f"a$({name})b", **HTTP))
-    assert texts(found) == [f"{CONTAINERS}[0].args[1]: variable $({name}) cannot be resolved"]
-    assert [problem.rule for problem in found.problems] == ["GJ6"]
+    admission = admit(with_words("--x", f"a$({name})b", **HTTP))
+    assert texts(admission) == [f"{CONTAINERS}[0].args[1]: variable $({name}) cannot be resolved"]
+    assert [problem.rule for problem in admission.problems] == ["GJ6"]
 
 
 def test_gj6_a_port_without_a_name_is_not_known_by_one() -> None:
-    found = admit(with_words("$(service.port[])", service={"ports": [{"port": 80}]}))
-    assert [problem.rule for problem in found.problems] == ["GJ6"]
+    admission = admit(with_words("$(service.port[])", service={"ports": [{"port": 80}]}))
+    assert [problem.rule for problem in admission.problems] == ["GJ6"]
 
 
 def test_gj6_hosts_and_ports_are_those_of_services() -> None:
-    found = admit(with_words("$(service.worker[0].host)", "$(service.port[http])"))
-    assert [problem.path for problem in found.problems] == [
+    admission = admit(with_words("$(service.worker[0].host)", "$(service.port[http])"))
+    assert [problem.path for problem in admission.problems] == [
         f"{CONTAINERS}[0].args[{index}]" for index in (0, 1)
     ]
     assert texts(admit(with_words("$(service.worker[0].host)", service={}))) == []
@@ -185,28 +185,28 @@ def test_gj6_looks_at_commands_arguments_and_values_of_all_containers() -> None:
 @pytest.mark.parametrize(("mode", "field"), [("debug", "replicaSpecs"), ("pause", "resumeSpecs")])
 def test_gj6_looks_at_what_run_modes_start(mode: str, field: str) -> None:
     entry = {"type": "worker", "command": ["$(type)", "$(replicas[ps])"]}
-    found = admit(spec(runMode={mode: {field: [entry]}}))
-    assert [problem.path for problem in found.problems] == [f"spec.runMode.{mode}.{field}[0].command[1]"]
+    admission = admit(spec(runMode={mode: {field: [entry]}}))
+    assert [problem.path for problem in admission.problems] == [f"spec.runMode.{mode}.{field}[0].command[1]"]
 
 
 # ---- GJ7-GJ8 -----------------------------------------------------------------------------------------------------
 
 
 def test_gj7_exit_codes_are_no_policy_here() -> None:
-    found = admit(spec(restarting("worker", 1, "ExitCode", 1)))
+    admission = admit(spec(restarting("worker", 1, "ExitCode", 1)))
     path = "spec.replicaSpecs[0].restartPolicy.policy"
     supported = 'supported values: "Always", "OnFailure", "Never"'
-    assert texts(found) == [f'{path}: Unsupported value: "ExitCode": {supported}']
-    assert [problem.rule for problem in found.problems] == ["GJ7"]
+    assert texts(admission) == [f'{path}: Unsupported value: "ExitCode": {supported}']
+    assert [problem.rule for problem in admission.problems] == ["GJ7"]
 
 
 @pytest.mark.parametrize(
     ("policy", "limit", "warned"), [("Always", 1, True), ("Always", 0, False), ("OnFailure", 1, False)]
 )
 def test_gj8_warns_of_restarts_after_success(policy: str, limit: int, warned: bool) -> None:
-    found = admit(spec(restarting("worker", 1, policy, limit)))
-    assert texts(found) == []
-    assert [reason for reason, _ in notices(found)] == (["AlwaysRestart"] if warned else [])
+    admission = admit(spec(restarting("worker", 1, policy, limit)))
+    assert texts(admission) == []
+    assert [reason for reason, _ in notices(admission)] == (["AlwaysRestart"] if warned else [])
 
 
 # ---- shared rules ------------------------------------------------------------------------------------------------
@@ -215,8 +215,8 @@ def test_gj8_warns_of_restarts_after_success(policy: str, limit: int, warned: bo
 @pytest.mark.parametrize(("number", "longest"), [(1, 54), (10, 54), (11, 53), (10_000, 51)])
 def test_g2_leaves_room_for_the_digits_of_the_index(number: int, longest: int) -> None:
     assert texts(admit(spec(replicas("worker", number)), name="a" * longest)) == []
-    found = admit(spec(replicas("worker", number)), name="a" * (longest + 1))
-    assert [problem.rule for problem in found.problems] == ["G2"]
+    admission = admit(spec(replicas("worker", number)), name="a" * (longest + 1))
+    assert [problem.rule for problem in admission.problems] == ["G2"]
 
 
 def test_g2_looks_at_the_longest_of_all_types() -> None:
@@ -231,8 +231,8 @@ def test_g3_g4_types_are_labels_and_there_once() -> None:
 
 
 def test_g5_names_the_template() -> None:
-    found = admit(spec(replicas("worker", 1, container(image=""))))
-    assert texts(found) == [f"{CONTAINERS}[0].image: Required value"]
+    admission = admit(spec(replicas("worker", 1, container(image=""))))
+    assert texts(admission) == [f"{CONTAINERS}[0].image: Required value"]
 
 
 @pytest.mark.parametrize("path", ["debug.replicaSpecs", "pause.resumeSpecs"])
@@ -253,12 +253,12 @@ def test_g8_debug_stays_as_it_was() -> None:
 
 
 def test_g12_the_older_spelling_of_a_switch_is_taken() -> None:
-    found = admit(spec(runMode={"pause": {"enable": True}}))
-    assert notices(found) == [
+    admission = admit(spec(runMode={"pause": {"enable": True}}))
+    assert notices(admission) == [
         ("DeprecatedField", "spec.runMode.pause.enable is deprecated, use spec.runMode.pause.enabled")
     ]
-    assert found.plan is not None
-    assert found.plan.paused
+    assert admission.plan is not None
+    assert admission.plan.paused
 
 
 def test_g16_no_variable_is_the_controller_s() -> None:
@@ -286,10 +286,10 @@ OLD = ruled(
     ],
 )
 def test_g17_keeps_what_cannot_change(new: Spec, path: str) -> None:
-    found = admit(merged(OLD, **new), OLD)
-    said = [str(problem) for problem in of_rule(found, "G17")]
+    admission = admit(merged(OLD, **new), OLD)
+    said = [str(problem) for problem in of_rule(admission, "G17")]
     assert said == [f"spec.{path} is immutable"]
-    assert found.spec == admit(OLD).spec
+    assert admission.spec == admit(OLD).spec
 
 
 def test_g17_is_not_broken_by_writing_defaults_out() -> None:
@@ -300,16 +300,16 @@ def test_g17_is_not_broken_by_writing_defaults_out() -> None:
         cleanUpPolicy="None",
         runMode={"debug": {"enabled": False}, "pause": {"enabled": False}},
     )
-    found = admit(new, old)
-    assert (texts(found), found.changes) == ([], {})
+    admission = admit(new, old)
+    assert (texts(admission), admission.changes) == ([], {})
 
 
 def test_the_clean_up_policy_may_change() -> None:
-    found = admit(merged(OLD, cleanUpPolicy="All"), OLD)
-    assert (texts(found), found.changes) == ([], {"spec.cleanUpPolicy": "All"})
+    admission = admit(merged(OLD, cleanUpPolicy="All"), OLD)
+    assert (texts(admission), admission.changes) == ([], {"spec.cleanUpPolicy": "All"})
 
 
 def test_g19_bounds_the_replicas() -> None:
-    found = admit(spec(replicas("a", 6_000), replicas("b", 4_001)))
-    assert texts(found) == ["spec.replicaSpecs: Invalid value: 10001: a job has at most 10000 replicas"]
+    admission = admit(spec(replicas("a", 6_000), replicas("b", 4_001)))
+    assert texts(admission) == ["spec.replicaSpecs: Invalid value: 10001: a job has at most 10000 replicas"]
     assert [problem.rule for problem in admit(spec(replicas("a", 10_001))).problems] == ["G19"]

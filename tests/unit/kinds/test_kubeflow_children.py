@@ -144,8 +144,8 @@ def test_a_service_has_each_number_once() -> None:
         {"containerPort": 53, "protocol": "UDP"},
     ]
     (service,) = children(spec({"Worker": replica(1, container(ports=ports))}), "Service")
-    found = [(port["name"], port["port"]) for port in service["spec"]["ports"]]
-    assert found == [("torch", 23456), ("port-53", 53), ("port-53-udp", 53)]
+    numbered = [(port["name"], port["port"]) for port in service["spec"]["ports"]]
+    assert numbered == [("torch", 23456), ("port-53", 53), ("port-53-udp", 53)]
 
 
 NEW = {
@@ -170,15 +170,15 @@ def test_one_pod_has_the_role_of_the_master(of: Spec, master: str) -> None:
         name: [manifest["metadata"]["labels"].get(key) for key in role]
         for name, manifest in build.pods(state(of)).items()
     }
-    assert [name for name, found in marked.items() if found != [None, None]] == [master]
+    assert [name for name, marks in marked.items() if marks != [None, None]] == [master]
     assert marked[master] == ["master", "master"]
 
 
 def test_labels_and_annotations_of_the_template_are_kept_and_ours_win() -> None:
     meta = {"labels": {"team": "a", "job-name": "other"}, "annotations": {"sidecar.istio.io/inject": "false"}}
-    found = pod(spec({"Worker": {"template": {"metadata": meta, **template()}}}), "worker-0")["metadata"]
-    assert (found["labels"]["team"], found["labels"]["job-name"]) == ("a", "mnist")
-    assert found["annotations"] == {"sidecar.istio.io/inject": "false", "jobledger.dev/attempt": "1"}
+    metadata = pod(spec({"Worker": {"template": {"metadata": meta, **template()}}}), "worker-0")["metadata"]
+    assert (metadata["labels"]["team"], metadata["labels"]["job-name"]) == ("a", "mnist")
+    assert metadata["annotations"] == {"sidecar.istio.io/inject": "false", "jobledger.dev/attempt": "1"}
 
 
 @pytest.mark.parametrize(
@@ -207,14 +207,14 @@ def test_workers_without_a_master_wait_for_nobody() -> None:
 
 def test_command_and_args_stay_as_they_are() -> None:
     of = spec({"Worker": replica(1, container(command=["python"], args=["--backend", "nccl"]))})
-    found = pod(of, "worker-0")["spec"]["containers"][0]
-    assert (found["command"], found["args"]) == (["python"], ["--backend", "nccl"])
+    containers = pod(of, "worker-0")["spec"]["containers"][0]
+    assert (containers["command"], containers["args"]) == (["python"], ["--backend", "nccl"])
 
 
 def test_names_are_the_operator_s_and_services_come_before_pods() -> None:
     names = ["mnist-master-0", "mnist-worker-0", "mnist-worker-1"]
-    found = [(child["kind"], child["metadata"]["name"]) for child in build.children(state(spec()))]
-    assert found == [*(("Service", name) for name in names), *(("Pod", name) for name in names)]
+    objects = [(child["kind"], child["metadata"]["name"]) for child in build.children(state(spec()))]
+    assert objects == [*(("Service", name) for name in names), *(("Pod", name) for name in names)]
 
 
 def test_every_child_is_the_job_s_and_can_be_watched() -> None:
@@ -232,5 +232,5 @@ EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("kubeflow-*.yaml
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_have_nothing_wrong_in_them(path: Path) -> None:
     given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    found = admit(given["spec"], name=given["metadata"]["name"])
-    assert (build.texts(found), build.notices(found)) == ([], [])
+    admission = admit(given["spec"], name=given["metadata"]["name"])
+    assert (build.texts(admission), build.notices(admission)) == ([], [])

@@ -25,10 +25,10 @@ METRICS = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "
 
 def test_metrics_make_an_autoscaler() -> None:
     elastic = {"minReplicas": 1, "maxReplicas": 3, "metrics": METRICS}
-    (found,) = children(workers_only(elasticPolicy=elastic), "HorizontalPodAutoscaler")
+    (manifest,) = children(workers_only(elasticPolicy=elastic), "HorizontalPodAutoscaler")
     target = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "mnist"}
-    assert (found["apiVersion"], found["metadata"]["name"]) == ("autoscaling/v2", "mnist")
-    assert found["spec"] == {
+    assert (manifest["apiVersion"], manifest["metadata"]["name"]) == ("autoscaling/v2", "mnist")
+    assert manifest["spec"] == {
         "scaleTargetRef": target,
         "minReplicas": 1,
         "maxReplicas": 3,
@@ -38,21 +38,21 @@ def test_metrics_make_an_autoscaler() -> None:
 
 @pytest.mark.parametrize(("metrics", "made"), [({}, 0), ({"metrics": []}, 1)])
 def test_an_empty_list_of_metrics_leaves_them_to_the_cluster(metrics: Spec, made: int) -> None:
-    found = children(workers_only(elasticPolicy=metrics), "HorizontalPodAutoscaler")
-    assert [("metrics" in each["spec"]) for each in found] == [False] * made
+    manifests = children(workers_only(elasticPolicy=metrics), "HorizontalPodAutoscaler")
+    assert [("metrics" in manifest["spec"]) for manifest in manifests] == [False] * made
 
 
 def gang(of: Spec, scheduler: str) -> dict[str, Any]:
     """The spec of the PodGroup, with its apiVersion."""
-    (found,) = children(of, "PodGroup", settings={"gang_scheduler": scheduler})
-    return {"apiVersion": found["apiVersion"], **found["spec"]}
+    (manifest,) = children(of, "PodGroup", settings={"gang_scheduler": scheduler})
+    return {"apiVersion": manifest["apiVersion"], **manifest["spec"]}
 
 
 @pytest.mark.parametrize("settings", [{}, {"gang_scheduler": "none"}])
 def test_by_default_there_is_no_gang(settings: dict[str, str]) -> None:
     assert children(spec(), "PodGroup", settings=settings) == []
-    found = pod(spec(), "worker-0", settings=settings)
-    assert "schedulerName" not in found["spec"]
+    manifest = pod(spec(), "worker-0", settings=settings)
+    assert "schedulerName" not in manifest["spec"]
 
 
 def test_volcano_is_told_the_group_in_annotations() -> None:
@@ -63,10 +63,10 @@ def test_volcano_is_told_the_group_in_annotations() -> None:
         "queue": "default",
         "priorityClassName": "high",
     }
-    found = pod(spec(), "worker-0", settings={"gang_scheduler": "volcano"})
-    assert found["spec"]["schedulerName"] == "volcano"
-    assert found["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == "mnist"
-    assert found["metadata"]["annotations"]["volcano.sh/task-spec"] == "worker"
+    manifest = pod(spec(), "worker-0", settings={"gang_scheduler": "volcano"})
+    assert manifest["spec"]["schedulerName"] == "volcano"
+    assert manifest["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == "mnist"
+    assert manifest["metadata"]["annotations"]["volcano.sh/task-spec"] == "worker"
 
 
 @pytest.mark.parametrize("scheduler", ["scheduler-plugins", "my-scheduler"])
@@ -77,9 +77,9 @@ def test_any_other_gang_scheduler_is_told_the_group_in_a_label(scheduler: str) -
         "minResources": {},
         "scheduleTimeoutSeconds": 30,
     }
-    found = pod(spec(), "worker-0", settings={"gang_scheduler": scheduler})
-    assert found["spec"]["schedulerName"] == scheduler
-    assert found["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == "mnist"
+    manifest = pod(spec(), "worker-0", settings={"gang_scheduler": scheduler})
+    assert manifest["spec"]["schedulerName"] == scheduler
+    assert manifest["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == "mnist"
 
 
 def test_a_scheduler_that_the_template_names_stays() -> None:

@@ -10,18 +10,22 @@ from tests.unit.kinds.kubeflow import plan, replica, spec, types, workers_only
 
 
 def test_a_job_that_says_little_has_the_defaults() -> None:
-    found = plan(spec({"worker": replica()}))
-    assert [(type_.type, type_.scale, type_.restart_policy) for type_ in found.types] == [
+    job_plan = plan(spec({"worker": replica()}))
+    assert [(type_.type, type_.scale, type_.restart_policy) for type_ in job_plan.types] == [
         ("worker", 1, RestartPolicy.ON_FAILURE)
     ]
-    assert (found.backoff_limit, found.active_deadline_seconds, found.ttl_seconds) == (None, None, None)
-    assert (found.clean_up, found.paused, found.min_running) == (CleanUpPolicy.NONE, False, None)
+    assert (job_plan.backoff_limit, job_plan.active_deadline_seconds, job_plan.ttl_seconds) == (
+        None,
+        None,
+        None,
+    )
+    assert (job_plan.clean_up, job_plan.paused, job_plan.min_running) == (CleanUpPolicy.NONE, False, None)
 
 
 def test_the_master_comes_first_wherever_it_stands() -> None:
-    found = plan(spec({"Worker": replica(2), "Master": replica()}))
-    assert list(found.replicas()) == ["master-0", "worker-0", "worker-1"]
-    assert found.primary == "master-0"
+    job_plan = plan(spec({"Worker": replica(2), "Master": replica()}))
+    assert list(job_plan.replicas()) == ["master-0", "worker-0", "worker-1"]
+    assert job_plan.primary == "master-0"
 
 
 def test_without_a_master_the_first_worker_is_primary() -> None:
@@ -30,8 +34,8 @@ def test_without_a_master_the_first_worker_is_primary() -> None:
 
 @pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never", "ExitCode"])
 def test_each_type_has_its_own_restart_policy(policy: str) -> None:
-    found = plan(spec(types(Worker=replica(2, restartPolicy=policy))))
-    assert [type_.restart_policy for type_ in found.types] == ["OnFailure", policy]
+    job_plan = plan(spec(types(Worker=replica(2, restartPolicy=policy))))
+    assert [type_.restart_policy for type_ in job_plan.types] == ["OnFailure", policy]
 
 
 @pytest.mark.parametrize(
@@ -46,9 +50,9 @@ def test_the_run_policy_is_in_the_plan(said: str, means: CleanUpPolicy) -> None:
         "backoffLimit": 0,
         "suspend": True,
     }
-    found = plan(spec(runPolicy=policy))
-    assert (found.clean_up, found.ttl_seconds, found.active_deadline_seconds) == (means, 100, 60)
-    assert (found.backoff_limit, found.paused) == (0, True)
+    job_plan = plan(spec(runPolicy=policy))
+    assert (job_plan.clean_up, job_plan.ttl_seconds, job_plan.active_deadline_seconds) == (means, 100, 60)
+    assert (job_plan.backoff_limit, job_plan.paused) == (0, True)
 
 
 @pytest.mark.parametrize(

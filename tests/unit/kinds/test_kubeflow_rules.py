@@ -76,15 +76,15 @@ def test_k3_types_are_master_and_worker() -> None:
 
 @pytest.mark.parametrize("second", ["worker", "WORKER"])
 def test_k3_no_type_is_there_twice(second: str) -> None:
-    found = admit(spec({"wOrker": replica(), second: replica()}))
+    admission = admit(spec({"wOrker": replica(), second: replica()}))
     sentence = f'[{second}]: Unsupported value: "{second}": supported values: "Master", "Worker"'
-    assert texts(found) == [f"spec.pytorchReplicaSpecs{sentence}"]
+    assert texts(admission) == [f"spec.pytorchReplicaSpecs{sentence}"]
 
 
 def test_keys_in_any_case_are_rewritten() -> None:
-    found = admit(spec({"MASTER": replica(), "worker": replica(3)}))
-    assert list(found.spec["pytorchReplicaSpecs"]) == ["Master", "Worker"]
-    assert (texts(found), notices(found)) == ([], [])
+    admission = admit(spec({"MASTER": replica(), "worker": replica(3)}))
+    assert list(admission.spec["pytorchReplicaSpecs"]) == ["Master", "Worker"]
+    assert (texts(admission), notices(admission)) == ([], [])
 
 
 def test_the_canonical_spec_has_no_defaults_in_it() -> None:
@@ -188,9 +188,9 @@ def test_k10_processes_per_node_stand_in_one_place() -> None:
 
 
 def test_k11_the_old_number_of_processes_is_deprecated() -> None:
-    found = admit(workers_only(elasticPolicy={"nProcPerNode": 2}))
+    admission = admit(workers_only(elasticPolicy={"nProcPerNode": 2}))
     sentence = "spec.elasticPolicy.nProcPerNode is deprecated, use spec.nprocPerNode instead"
-    assert (texts(found), notices(found)) == ([], [("DeprecatedField", sentence)])
+    assert (texts(admission), notices(admission)) == ([], [("DeprecatedField", sentence)])
 
 
 def test_k12_managers_are_two() -> None:
@@ -249,8 +249,8 @@ def test_k15_an_elastic_job_has_a_worker_at_least() -> None:
 
 def test_k15_who_was_admitted_with_fewer_may_change_all_else() -> None:
     old = workers_only(elasticPolicy={"minReplicas": 0, "maxReplicas": 3})
-    found = admit(merged(old, runPolicy={"suspend": True}), old)
-    assert (texts(found), found.changes) == ([], {"spec.runPolicy.suspend": True})
+    admission = admit(merged(old, runPolicy={"suspend": True}), old)
+    assert (texts(admission), admission.changes) == ([], {"spec.runPolicy.suspend": True})
 
 
 @pytest.mark.parametrize(
@@ -266,9 +266,9 @@ def test_k15_who_was_admitted_with_fewer_may_change_all_else() -> None:
 )
 def test_k16_options_of_the_rendezvous_can_be_told_apart(option: Spec, shown: str, allowed: str) -> None:
     good = {"key": "timeout", "value": "900"}
-    found = admit(workers_only(elasticPolicy={"rdzvConf": [good, option]}))
-    assert texts(found) == [f"spec.elasticPolicy.rdzvConf[1]: Invalid value: {shown}: {allowed}"]
-    assert [problem.rule for problem in found.problems] == ["K16"]
+    admission = admit(workers_only(elasticPolicy={"rdzvConf": [good, option]}))
+    assert texts(admission) == [f"spec.elasticPolicy.rdzvConf[1]: Invalid value: {shown}: {allowed}"]
+    assert [problem.rule for problem in admission.problems] == ["K16"]
 
 
 def test_k16_an_option_of_the_rendezvous_may_have_no_value() -> None:
@@ -279,8 +279,8 @@ def test_k16_an_option_of_the_rendezvous_may_have_no_value() -> None:
 def test_k17_variables_that_the_controller_sets_are_told() -> None:
     own = [{"name": name, "value": "x"} for name in ("MASTER_ADDR", "LR", "RANK", "PET_NNODES", "RANK")]
     side = {"name": "side", "image": "i", "env": [{"name": "PYTHONUNBUFFERED", "value": "0"}]}
-    found = admit(spec({"Master": replica(), "Worker": replica(1, container(env=own), side)}))
-    assert (texts(found), notices(found)) == (
+    admission = admit(spec({"Master": replica(), "Worker": replica(1, container(env=own), side)}))
+    assert (texts(admission), notices(admission)) == (
         [],
         [
             ("EnvOverridden", f'env "{name}" of container "{of}" is replaced by the controller')
@@ -298,8 +298,11 @@ def test_k17_who_has_no_master_may_set_what_only_a_master_brings() -> None:
     own = [{"name": name, "value": "x"} for name in ("MASTER_ADDR", "WORLD_SIZE", "PET_RDZV_ID")]
     of = {"Worker": replica(1, container(env=own))}
     assert notices(admit(spec(of))) == []
-    (told,) = notices(admit(spec(of, elasticPolicy={"rdzvId": "7"})))
-    assert told == ("EnvOverridden", 'env "PET_RDZV_ID" of container "pytorch" is replaced by the controller')
+    (notice,) = notices(admit(spec(of, elasticPolicy={"rdzvId": "7"})))
+    assert notice == (
+        "EnvOverridden",
+        'env "PET_RDZV_ID" of container "pytorch" is replaced by the controller',
+    )
 
 
 @pytest.mark.parametrize(
@@ -324,8 +327,8 @@ def test_k17_knows_every_variable_that_is_set(of: Spec) -> None:
     names = [name for name, _ in env(of, "worker-0")]
     own = [{"name": name, "value": "x"} for name in names]
     of["pytorchReplicaSpecs"]["Worker"] = replica(1, container(env=own))
-    told = [message for reason, message in notices(admit(of)) if reason == "EnvOverridden"]
-    assert [message.split('"')[1] for message in told] == list(dict.fromkeys(names))
+    messages = [message for reason, message in notices(admit(of)) if reason == "EnvOverridden"]
+    assert [message.split('"')[1] for message in messages] == list(dict.fromkeys(names))
 
 
 def test_kx1_a_template_s_restart_policy_is_overwritten() -> None:
@@ -346,8 +349,8 @@ def test_kx2_replica_types_neither_come_nor_go(old: Spec) -> None:
 
 
 def test_kx2_a_key_in_another_case_is_the_same_type() -> None:
-    found = admit(spec({"master": replica(), "WORKER": replica(2)}), spec())
-    assert (texts(found), found.changes) == ([], {})
+    admission = admit(spec({"master": replica(), "WORKER": replica(2)}), spec())
+    assert (texts(admission), admission.changes) == ([], {})
 
 
 @pytest.mark.parametrize("word", ["auto", "cpu", "gpu", "8"])
@@ -365,15 +368,15 @@ def test_almost_everything_may_change() -> None:
         elasticPolicy={"maxReplicas": 5},
         runPolicy={"suspend": True, "backoffLimit": 3, "schedulingPolicy": {"minAvailable": 2}},
     )
-    found = admit(new, spec())
-    assert (texts(found), found.spec, found.frozen) == ([], new, ())
-    assert found.changes is not None
-    assert found.changes["spec.pytorchReplicaSpecs.Worker.replicas"] == 4
+    admission = admit(new, spec())
+    assert (texts(admission), admission.spec, admission.frozen) == ([], new, ())
+    assert admission.changes is not None
+    assert admission.changes["spec.pytorchReplicaSpecs.Worker.replicas"] == 4
     assert admit(merged(new, elasticPolicy=None), new).changes == {"spec.elasticPolicy": None}
 
 
 @pytest.mark.parametrize(
-    ("gang", "own", "told"),
+    ("gang", "own", "warnings"),
     [
         ("none", "own", []),
         ("volcano", "volcano", []),
@@ -382,7 +385,7 @@ def test_almost_everything_may_change() -> None:
     ],
 )
 def test_a_template_with_another_scheduler_than_the_gang_s_is_told(
-    gang: str, own: str, told: list[Any]
+    gang: str, own: str, warnings: list[Any]
 ) -> None:
     of = spec({"Worker": {"template": template(schedulerName=own)}})
-    assert list(other_scheduler(admit(of).spec, gang)) == told
+    assert list(other_scheduler(admit(of).spec, gang)) == warnings

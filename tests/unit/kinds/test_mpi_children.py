@@ -12,8 +12,8 @@ GPU: Spec = {"nvidia.com/gpu": 4}
 
 def launcher(of: Spec, **more: Any) -> Spec:
     """The spec of the launcher's pod."""
-    found: Spec = pod(state(of, **more), "launcher-0")["spec"]
-    return found
+    manifest: Spec = pod(state(of, **more), "launcher-0")["spec"]
+    return manifest
 
 
 def line(of: Spec, **more: Any) -> list[str]:
@@ -24,8 +24,8 @@ def line(of: Spec, **more: Any) -> list[str]:
 
 def hosts(of: Spec) -> str:
     """The hostfile."""
-    (found,) = [each for each in children(state(of)) if each["kind"] == "ConfigMap"]
-    return str(found["data"]["hostfile"])
+    (manifest,) = [child for child in children(state(of)) if child["kind"] == "ConfigMap"]
+    return str(manifest["data"]["hostfile"])
 
 
 def with_env(*entries: Spec, options: tuple[str, ...] = ()) -> Spec:
@@ -100,7 +100,7 @@ def test_a_worker_runs_sshd_with_the_keys_and_without_the_hostfile() -> None:
     of = spec(workers(2, container(command=["x"], args=["y"])), ssh={"sshdPath": "/opt/sshd"})
     (only,) = pod(state(of), "worker-1")["spec"]["containers"]
     assert (only["command"], only["args"]) == (["/opt/sshd", "-D"], [])
-    assert [each["name"] for each in only["volumeMounts"]] == ["ssh-auth"]
+    assert [mount["name"] for mount in only["volumeMounts"]] == ["ssh-auth"]
 
 
 def test_pods_have_the_labels_that_users_of_mpi_jobs_look_for() -> None:
@@ -137,15 +137,15 @@ def test_the_launcher_is_the_workers_pod_with_the_mpi_container_alone() -> None:
     )
     of = spec(workers(2, {"name": "proxy", "image": "proxy:1"}, mpi))
     of["worker"]["template"]["spec"] |= {"volumes": [{"name": "code"}], "nodeSelector": {"a": "b"}}
-    found = launcher(of)
-    (only,) = found["containers"]
+    manifest = launcher(of)
+    (only,) = manifest["containers"]
     assert {name: only[name] for name in FULL if name not in ("env", "volumeMounts")} == {
         name: value for name, value in FULL.items() if name not in ("env", "volumeMounts")
     }
-    assert [each["name"] for each in only["env"]] == ["PYTHONUNBUFFERED", "A"]
-    assert [each["name"] for each in only["volumeMounts"]] == ["code", "ssh-auth", "hostfile"]
-    assert [each["name"] for each in found["volumes"]] == ["code", "ssh-auth", "hostfile"]
-    assert found["nodeSelector"] == {"a": "b"}
+    assert [variable["name"] for variable in only["env"]] == ["PYTHONUNBUFFERED", "A"]
+    assert [mount["name"] for mount in only["volumeMounts"]] == ["code", "ssh-auth", "hostfile"]
+    assert [volume["name"] for volume in manifest["volumes"]] == ["code", "ssh-auth", "hostfile"]
+    assert manifest["nodeSelector"] == {"a": "b"}
     assert not {"ports", "readinessProbe", "lifecycle"} & {*only}
     assert only["resources"] == {
         "requests": {"cpu": "100m", "memory": "100Mi"},
@@ -165,11 +165,11 @@ def test_no_part_of_the_launcher_asks_for_devices() -> None:
         "resourceClaims": [{"name": "gpu"}],
         "resources": {"limits": {"cpu": 8}},
     }
-    found = launcher(of)
-    assert found["containers"][0]["resources"] == {"limits": {"cpu": 2}, "requests": {}}
-    assert found["initContainers"][0]["resources"] == {"limits": {"cpu": 1}}
-    assert found["initContainers"][1] == {"name": "plain", "image": "fetch:1"}
-    assert not {"resourceClaims", "resources"} & {*found}
+    manifest = launcher(of)
+    assert manifest["containers"][0]["resources"] == {"limits": {"cpu": 2}, "requests": {}}
+    assert manifest["initContainers"][0]["resources"] == {"limits": {"cpu": 1}}
+    assert manifest["initContainers"][1] == {"name": "plain", "image": "fetch:1"}
+    assert not {"resourceClaims", "resources"} & {*manifest}
     whole = pod(state(of), "worker-0")["spec"]
     assert whole["resourceClaims"]
     assert whole["initContainers"][0] == fetch
@@ -222,7 +222,7 @@ def test_resume_specs_of_workers_replace_sshd() -> None:
 
 def test_only_the_workers_are_in_the_pod_group() -> None:
     job = state(spec(scheduler={"t9kScheduler": {"queue": "q", "priority": 50}}))
-    (group,) = [each["spec"] for each in children(job) if each["kind"] == "PodGroup"]
+    (group,) = [child["spec"] for child in children(job) if child["kind"] == "PodGroup"]
     assert group == {"minMember": 2, "queue": "q", "priority": 50}
     label = "scheduler.tensorstack.dev/group-name"
     assert label in pod(job, "worker-0")["metadata"]["labels"]

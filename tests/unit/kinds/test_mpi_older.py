@@ -46,9 +46,11 @@ def test_neither_order_nor_a_missing_launcher_matters() -> None:
 
 
 def test_what_has_no_place_any_more_is_named() -> None:
-    found = admit(old_spec(old_launcher(command=["x"]), old_workers(restartPolicy="Never"), mpi={"np": 2}))
+    admission = admit(
+        old_spec(old_launcher(command=["x"]), old_workers(restartPolicy="Never"), mpi={"np": 2})
+    )
     at = "spec.replicaSpecs[0].template.spec.containers[0]"
-    said = [message for reason, message in notices(found) if reason == "ConfigIgnored"]
+    said = [message for reason, message in notices(admission) if reason == "ConfigIgnored"]
     assert said == [
         "spec.mpiConfig.np is ignored",
         f"{at}.image is ignored",
@@ -71,12 +73,12 @@ def test_what_has_no_place_any_more_is_named() -> None:
     ],
 )
 def test_processes_of_a_worker_are_options_of_mpirun(more: Spec, options: list[str]) -> None:
-    found = admit(spec(workers(**more)))
-    assert texts(found) == []
-    assert found.spec == spec(workers(extraMPIArgs=options))
+    admission = admit(spec(workers(**more)))
+    assert texts(admission) == []
+    assert admission.spec == spec(workers(extraMPIArgs=options))
     olds = [name for name in ("processesPerWorker", "processRecovery") if name in more]
     message = "spec.worker.{} is deprecated, use spec.worker.extraMPIArgs"
-    assert notices(found) == [("DeprecatedField", message.format(name)) for name in olds]
+    assert notices(admission) == [("DeprecatedField", message.format(name)) for name in olds]
 
 
 @pytest.mark.parametrize(
@@ -119,17 +121,17 @@ def test_what_is_no_such_form_is_no_job(broken: Spec) -> None:
 
 
 def test_an_update_in_the_other_form_with_the_same_values_changes_nothing() -> None:
-    found = admit(spec(), admit(old_spec()).spec)
-    assert (found.problems, found.changes) == ((), {})
+    admission = admit(spec(), admit(old_spec()).spec)
+    assert (admission.problems, admission.changes) == ((), {})
     again = admit({**old_spec(), "runMode": {"pause": {"enabled": True}}}, spec())
     assert (again.problems, again.notices) == ((), ())
     assert again.changes == {"spec.runMode.pause.enabled": True}
 
 
 def test_the_launcher_of_the_older_form_gets_no_gpus() -> None:
-    found = admit(old_spec(old_launcher(resources={"limits": {"nvidia.com/gpu": 1}}), old_workers()))
+    admission = admit(old_spec(old_launcher(resources={"limits": {"nvidia.com/gpu": 1}}), old_workers()))
     message = 'spec.launcher.resources: "nvidia.com/gpu" is ignored: the launcher gets no devices'
-    assert ("ConfigIgnored", message) in notices(found)
+    assert ("ConfigIgnored", message) in notices(admission)
 
 
 def test_the_container_may_be_called_worker() -> None:

@@ -50,15 +50,15 @@ def test_g6_compares_what_launcher_and_workers_ask_for() -> None:
     resources = {"requests": {"cpu": 2}, "limits": {"cpu": 1}}
     sentence = 'Invalid value: "2": must be less than or equal to cpu limit of 1'
     assert texts(admit(with_launcher(**resources))) == [f"spec.launcher.resources.requests: {sentence}"]
-    found = admit(spec(workers(2, container(resources=resources))))
-    assert texts(found) == [f"{CONTAINERS}[0].resources.requests: {sentence}"]
+    admission = admit(spec(workers(2, container(resources=resources))))
+    assert texts(admission) == [f"{CONTAINERS}[0].resources.requests: {sentence}"]
 
 
 def test_g20_looks_into_the_launcher() -> None:
-    found = admit(with_launcher(limits={"cpu": "-1"}))
+    admission = admit(with_launcher(limits={"cpu": "-1"}))
     sentence = 'Invalid value: "-1": must be greater than or equal to 0'
-    assert texts(found) == [f"spec.launcher.resources.limits[cpu]: {sentence}"]
-    assert [each.rule for each in found.problems] == ["G20"]
+    assert texts(admission) == [f"spec.launcher.resources.limits[cpu]: {sentence}"]
+    assert [problem.rule for problem in admission.problems] == ["G20"]
 
 
 @pytest.mark.parametrize("path", ["debug.replicaSpecs", "pause.resumeSpecs"])
@@ -66,7 +66,7 @@ def test_g7_knows_launcher_and_worker_only(path: str) -> None:
     mode, _, field = path.partition(".")
 
     def asked(*types: str) -> list[str]:
-        return texts(admit(spec(runMode={mode: {field: [{"type": each} for each in types]}})))
+        return texts(admit(spec(runMode={mode: {field: [{"type": type_} for type_ in types]}})))
 
     assert asked("launcher", "worker") == []
     text = f"spec.runMode.{path}: unknown or repeated replica type"
@@ -75,10 +75,10 @@ def test_g7_knows_launcher_and_worker_only(path: str) -> None:
 
 
 def test_g12_the_other_spelling_of_the_mount_path_is_taken() -> None:
-    found = admit(spec(ssh={"authMountPath": "/keys"}))
-    assert found.spec["ssh"] == {"sshAuthMountPath": "/keys"}
+    admission = admit(spec(ssh={"authMountPath": "/keys"}))
+    assert admission.spec["ssh"] == {"sshAuthMountPath": "/keys"}
     message = "spec.ssh.authMountPath is deprecated, use spec.ssh.sshAuthMountPath"
-    assert notices(found) == [("DeprecatedField", message)]
+    assert notices(admission) == [("DeprecatedField", message)]
     both = {"sshAuthMountPath": "/keys", "authMountPath": "/root/.ssh"}
     assert [problem.rule for problem in admit(spec(ssh=both)).problems] == ["G12"]
 
@@ -113,15 +113,15 @@ def test_g17_writing_a_default_is_no_change() -> None:
 
 def test_clean_up_and_pause_may_change() -> None:
     new = spec(runPolicy={"cleanUpWorkers": True}, runMode={"pause": {"enabled": True}})
-    found = admit(new, spec())
-    assert found.changes == {"spec.runPolicy.cleanUpWorkers": True, "spec.runMode.pause.enabled": True}
+    admission = admit(new, spec())
+    assert admission.changes == {"spec.runPolicy.cleanUpWorkers": True, "spec.runMode.pause.enabled": True}
 
 
 def test_edits_of_resources_and_templates_are_reported_and_have_no_effect() -> None:
     new = spec(workers(2, container(image="other")), launcher={"resources": {"limits": {"cpu": 1}}})
-    found = admit(new, spec())
-    assert found.frozen == ("spec.worker.template.spec.containers[0].image", "spec.launcher.resources")
-    assert found.spec == spec()
+    admission = admit(new, spec())
+    assert admission.frozen == ("spec.worker.template.spec.containers[0].image", "spec.launcher.resources")
+    assert admission.spec == spec()
 
 
 def test_g19_workers_are_bounded() -> None:
@@ -205,8 +205,10 @@ def test_mp5_the_hosts_are_the_controller_s(option: str) -> None:
 
 
 def test_mp5_says_a_repeated_option_once_and_takes_all_others() -> None:
-    found = admit(with_options("-H", "a", "-H", "b", "--host", "c"))
-    assert texts(found) == [f'{OPTIONS}: "{option}" is set by the controller' for option in ("-H", "--host")]
+    admission = admit(with_options("-H", "a", "-H", "b", "--host", "c"))
+    assert texts(admission) == [
+        f'{OPTIONS}: "{option}" is set by the controller' for option in ("-H", "--host")
+    ]
     assert texts(admit(with_options("--hostfiles", "-h", "-np", "4"))) == []
 
 
@@ -247,10 +249,10 @@ def test_mp7_the_controller_s_volumes_are_not_the_user_s() -> None:
 
 def test_mp8_warns_of_devices_for_the_launcher() -> None:
     gpu = {"nvidia.com/gpu": 1}
-    found = admit(with_launcher(requests=gpu, limits={**gpu, "cpu": 1, "rdma/hca": 1}))
+    admission = admit(with_launcher(requests=gpu, limits={**gpu, "cpu": 1, "rdma/hca": 1}))
     sentence = 'spec.launcher.resources: "{}" is ignored: the launcher gets no devices'
-    assert texts(found) == []
-    assert notices(found) == [
+    assert texts(admission) == []
+    assert notices(admission) == [
         ("ConfigIgnored", sentence.format(name)) for name in ("nvidia.com/gpu", "rdma/hca")
     ]
 

@@ -9,31 +9,31 @@ from tests.unit.kinds.build import TORCHRUN, Spec, admit, replicas, spec
 
 def plan(of: Spec) -> Plan:
     """The plan of a spec with nothing wrong in it."""
-    found = admit(of).plan
-    assert found is not None
-    return found
+    plan = admit(of).plan
+    assert plan is not None
+    return plan
 
 
 def test_defaults_are_the_spec_s() -> None:
-    found = plan(spec({"type": "worker", "template": replicas()["template"]}))
-    assert found.primary == "worker-0"
-    assert (found.backoff_limit, found.active_deadline_seconds) == (3, None)
-    assert (found.clean_up, found.min_running, found.children) == (CleanUpPolicy.NONE, None, ())
-    assert [(type_.type, type_.scale, type_.restart_policy) for type_ in found.types] == [
+    job_plan = plan(spec({"type": "worker", "template": replicas()["template"]}))
+    assert job_plan.primary == "worker-0"
+    assert (job_plan.backoff_limit, job_plan.active_deadline_seconds) == (3, None)
+    assert (job_plan.clean_up, job_plan.min_running, job_plan.children) == (CleanUpPolicy.NONE, None, ())
+    assert [(type_.type, type_.scale, type_.restart_policy) for type_ in job_plan.types] == [
         ("worker", 1, RestartPolicy.ON_FAILURE)
     ]
 
 
 def test_the_first_replica_of_the_first_type_is_the_master() -> None:
-    found = plan(spec(replicas("ps"), replicas("worker", 4)))
-    assert found.primary == "ps-0"
-    assert list(found.replicas()) == ["ps-0", "worker-0", "worker-1", "worker-2", "worker-3"]
+    job_plan = plan(spec(replicas("ps"), replicas("worker", 4)))
+    assert job_plan.primary == "ps-0"
+    assert list(job_plan.replicas()) == ["ps-0", "worker-0", "worker-1", "worker-2", "worker-3"]
 
 
 def test_elastic_jobs_are_up_with_the_fewest() -> None:
     elastic = {"enabled": True, "minReplicas": 4, "maxReplicas": 10, "expectedReplicas": 7}
-    found = plan(spec(replicas("worker", 1), **TORCHRUN, elastic=elastic))
-    assert (found.scale, found.min_running) == (7, 4)
+    job_plan = plan(spec(replicas("worker", 1), **TORCHRUN, elastic=elastic))
+    assert (job_plan.scale, job_plan.min_running) == (7, 4)
 
 
 def test_without_a_wish_an_elastic_job_has_the_fewest() -> None:
@@ -43,14 +43,14 @@ def test_without_a_wish_an_elastic_job_has_the_fewest() -> None:
 
 def test_elastic_without_torchrun_counts_for_nothing() -> None:
     elastic = {"enabled": True, "minReplicas": 1, "maxReplicas": 10, "expectedReplicas": 7}
-    found = plan(spec(replicas("worker", 2), elastic=elastic))
-    assert (found.scale, found.min_running) == (2, None)
+    job_plan = plan(spec(replicas("worker", 2), elastic=elastic))
+    assert (job_plan.scale, job_plan.min_running) == (2, None)
 
 
 def test_elastic_switched_off_counts_for_nothing() -> None:
     elastic = {"minReplicas": 4, "maxReplicas": 10, "expectedReplicas": 7}
-    found = plan(spec(replicas("worker", 2), elastic=elastic))
-    assert (found.scale, found.min_running) == (2, None)
+    job_plan = plan(spec(replicas("worker", 2), elastic=elastic))
+    assert (job_plan.scale, job_plan.min_running) == (2, None)
 
 
 @pytest.mark.parametrize(

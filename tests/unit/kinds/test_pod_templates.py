@@ -32,18 +32,18 @@ def of_deepspeed(template: Spec) -> list[str]:
 def of_colossal(template: Spec) -> list[str]:
     """The same of a ColossalAIJob."""
     template["spec"]["containers"][0]["name"] = "worker"
-    found = colossal.admit(colossal.spec({**colossal.workers(), "template": template}))
-    return _inside("spec.worker.", texts(found))
+    admission = colossal.admit(colossal.spec({**colossal.workers(), "template": template}))
+    return _inside("spec.worker.", texts(admission))
 
 
 def of_kubeflow(template: Spec) -> list[str]:
     """The same of a PyTorchJob."""
-    found = kubeflow.admit(kubeflow.spec({"Worker": {"replicas": 1, "template": template}}))
-    return _inside("spec.pytorchReplicaSpecs[Worker].", texts(found))
+    admission = kubeflow.admit(kubeflow.spec({"Worker": {"replicas": 1, "template": template}}))
+    return _inside("spec.pytorchReplicaSpecs[Worker].", texts(admission))
 
 
-def _inside(root: str, found: list[str]) -> list[str]:
-    return [each.removeprefix(root) for each in found]
+def _inside(root: str, sentences: list[str]) -> list[str]:
+    return [sentence.removeprefix(root) for sentence in sentences]
 
 
 every_kind = pytest.mark.parametrize("judged", [of_torch, of_deepspeed, of_colossal, of_kubeflow])
@@ -75,8 +75,8 @@ QUANTITY = "must be a quantity such as 2, 500m or 4Gi"
     ],
 )
 def test_g20_quantities(judged: Judged, name: str, value: object, sentence: str) -> None:
-    found = judged(pods(resources={"limits": {name: value}}))
-    assert found == [f"{FIRST}.resources.limits[{name}]: Invalid value: {sentence}"]
+    sentences = judged(pods(resources={"limits": {name: value}}))
+    assert sentences == [f"{FIRST}.resources.limits[{name}]: Invalid value: {sentence}"]
 
 
 @every_kind
@@ -94,14 +94,14 @@ def test_g20_devices_are_whole(judged: Judged) -> None:
 
 @every_kind
 def test_g20_names_of_variables(judged: Judged) -> None:
-    found = judged(pods(env=[{"name": "A=B", "value": "1"}, {"name": "my.name-1", "value": "1"}]))
-    assert found == [f"{FIRST}.env[0].name: Invalid value: \"A=B\": must not contain '=' or NUL"]
+    sentences = judged(pods(env=[{"name": "A=B", "value": "1"}, {"name": "my.name-1", "value": "1"}]))
+    assert sentences == [f"{FIRST}.env[0].name: Invalid value: \"A=B\": must not contain '=' or NUL"]
 
 
 @every_kind
 def test_g20_no_nul_anywhere(judged: Judged) -> None:
-    found = judged(pods(args=["a\0b"], pod={"nodeSelector": {"a\0": "x"}}))
-    assert sorted(found) == [
+    sentences = judged(pods(args=["a\0b"], pod={"nodeSelector": {"a\0": "x"}}))
+    assert sorted(sentences) == [
         f'{FIRST}.args[0]: Invalid value: "a\\u0000b": must not contain NUL',
         'template.spec.nodeSelector: Invalid value: "a\\u0000": must not contain NUL',
     ]
@@ -110,9 +110,9 @@ def test_g20_no_nul_anywhere(judged: Judged) -> None:
 @every_kind
 @pytest.mark.parametrize("port", [70000, 0, -1])
 def test_g20_ports(judged: Judged, port: int) -> None:
-    found = judged(pods(ports=[{"containerPort": 80, "hostPort": 0}, {"containerPort": port}]))
+    sentences = judged(pods(ports=[{"containerPort": 80, "hostPort": 0}, {"containerPort": port}]))
     where = f"{FIRST}.ports[1].containerPort"
-    assert found == [f"{where}: Invalid value: {port}: must be between 1 and 65535"]
+    assert sentences == [f"{where}: Invalid value: {port}: must be between 1 and 65535"]
 
 
 PORT = "must be between 1 and 65535"
@@ -140,8 +140,8 @@ def test_g20_ports_of_probes_and_hooks(
 ) -> None:
     first, _, second = asks.partition(".")
     handler = {how: {"port": port}}
-    found = judged(pods(**{first: {second: handler} if second else handler}))
-    assert found == [f"{FIRST}.{asks}.{how}.port: Invalid value: {sentence}"]
+    sentences = judged(pods(**{first: {second: handler} if second else handler}))
+    assert sentences == [f"{FIRST}.{asks}.{how}.port: Invalid value: {sentence}"]
 
 
 @every_kind
@@ -156,17 +156,17 @@ def test_g20_ports_of_probes_that_an_api_server_takes(judged: Judged, port: obje
 def test_g20_each_device_has_its_volume(judged: Judged) -> None:
     devices = [{"name": "disk", "devicePath": "/dev/a"}, {"name": "data", "devicePath": "/dev/b"}]
     claim = {"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}
-    found = judged(pods(volumeDevices=devices, pod={"volumes": [claim]}))
+    sentences = judged(pods(volumeDevices=devices, pod={"volumes": [claim]}))
     where = f"{FIRST}.volumeDevices[1].name"
-    assert found == [f'{where}: Invalid value: "data": must be the name of a volume of the pod']
+    assert sentences == [f'{where}: Invalid value: "data": must be the name of a volume of the pod']
 
 
 @every_kind
 def test_g20_each_mount_has_its_volume(judged: Judged) -> None:
     mounts = [{"name": "code", "mountPath": "/code"}, {"name": "data", "mountPath": "/data"}]
-    found = judged(pods(volumeMounts=mounts, pod={"volumes": [{"name": "code"}]}))
+    sentences = judged(pods(volumeMounts=mounts, pod={"volumes": [{"name": "code"}]}))
     where = f"{FIRST}.volumeMounts[1].name"
-    assert found == [f'{where}: Invalid value: "data": must be the name of a volume of the pod']
+    assert sentences == [f'{where}: Invalid value: "data": must be the name of a volume of the pod']
 
 
 @every_kind
@@ -182,8 +182,10 @@ def test_g20_each_volume_has_its_name(judged: Judged) -> None:
 @every_kind
 def test_g20_labels_and_annotations(judged: Judged) -> None:
     labels = {"a": "b c", "-x": "", "example.com/team": "A_1.b", "Example.com/x": "", "empty": ""}
-    found = judged(pods(meta={"labels": labels, "annotations": {"Example.com/X": "any text\n", "a b": ""}}))
-    assert sorted(found) == sorted(
+    sentences = judged(
+        pods(meta={"labels": labels, "annotations": {"Example.com/X": "any text\n", "a b": ""}})
+    )
+    assert sorted(sentences) == sorted(
         [
             f'template.metadata.labels[a]: Invalid value: "b c": must be {SYNTAX}',
             f'template.metadata.labels: Invalid value: "-x": {KEY}',
@@ -195,19 +197,19 @@ def test_g20_labels_and_annotations(judged: Judged) -> None:
 
 @every_kind
 def test_g20_labels_are_texts(judged: Judged) -> None:
-    found = judged(pods(meta={"labels": {"v": 1.10}}))
-    assert found == ["template.metadata.labels.v: Invalid value: 1.1: must be of type string"]
+    sentences = judged(pods(meta={"labels": {"v": 1.10}}))
+    assert sentences == ["template.metadata.labels.v: Invalid value: 1.1: must be of type string"]
 
 
 @every_kind
 def test_g20_images_have_no_blanks(judged: Judged) -> None:
-    found = judged(pods(image="train:1 "))
-    assert found == [f'{FIRST}.image: Invalid value: "train:1 ": must not contain blanks']
+    sentences = judged(pods(image="train:1 "))
+    assert sentences == [f'{FIRST}.image: Invalid value: "train:1 ": must not contain blanks']
 
 
 @every_kind
 def test_g20_takes_what_an_api_server_takes(judged: Judged) -> None:
-    found = judged(
+    sentences = judged(
         pods(
             env=[
                 {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
@@ -226,7 +228,7 @@ def test_g20_takes_what_an_api_server_takes(judged: Judged) -> None:
             },
         )
     )
-    assert found == []
+    assert sentences == []
 
 
 @pytest.mark.parametrize("master", [True, False])
@@ -255,15 +257,15 @@ UNKNOWN = "is no known field of a pod template, and Kubernetes ignores what it d
 
 def strangers(of: Spec, *, kubeflow_s: bool = False) -> list[str]:
     """What is told of fields of this template that there are not."""
-    found = (
+    admission = (
         kubeflow.admit(kubeflow.spec({"Worker": {"template": of}}))
         if kubeflow_s
         else build.admit(build.spec({"type": "worker", "template": of}))
     )
-    assert found.problems == ()
-    assert {notice.reason for notice in found.notices} <= {"UnknownPodField"}
+    assert admission.problems == ()
+    assert {notice.reason for notice in admission.notices} <= {"UnknownPodField"}
     prefix = "spec.pytorchReplicaSpecs[Worker]." if kubeflow_s else "spec.replicaSpecs[0]."
-    return [notice.message.removeprefix(prefix) for notice in found.notices]
+    return [notice.message.removeprefix(prefix) for notice in admission.notices]
 
 
 @pytest.mark.parametrize("kubeflow_s", [True, False], ids=["kx3", "gx1"])
@@ -315,5 +317,5 @@ def test_kx3_what_an_update_brings_is_told() -> None:
 def test_no_example_has_a_field_that_kubernetes_does_not_know(path: Path) -> None:
     for job in yaml.safe_load_all(path.read_text("utf-8")):
         if "batch.tensorstack.dev" in job["apiVersion"] or "kubeflow.org" in job["apiVersion"]:
-            found = kind_of(job["apiVersion"], job["kind"]).admit(job["metadata"]["name"], job["spec"])
-            assert "UnknownPodField" not in [notice.reason for notice in found.notices]
+            admission = kind_of(job["apiVersion"], job["kind"]).admit(job["metadata"]["name"], job["spec"])
+            assert "UnknownPodField" not in [notice.reason for notice in admission.notices]

@@ -56,13 +56,13 @@ def elastic(most: int) -> dict[str, Any]:
 def test_g2_leaves_room_for_the_digits_that_are_needed(of: dict[str, Any], digits: int) -> None:
     longest = 63 - 6 - 1 - len("worker") - 1 - digits
     assert of_rule(admit(of, name="a" * longest), "G2") == []
-    assert [str(each) for each in of_rule(admit(of, name="a" * (longest + 1)), "G2")] == [TOO_LONG]
+    assert [str(problem) for problem in of_rule(admit(of, name="a" * (longest + 1)), "G2")] == [TOO_LONG]
 
 
 @pytest.mark.parametrize("type_", ["Worker", "1", "w-", "", "w.1", "a" * 21])
 def test_g3_refuses_types_that_are_no_labels(type_: str) -> None:
-    found = admit(spec(replicas(type_)))
-    assert [problem.path for problem in of_rule(found, "G3")] == ["spec.replicaSpecs[0].type"]
+    admission = admit(spec(replicas(type_)))
+    assert [problem.path for problem in of_rule(admission, "G3")] == ["spec.replicaSpecs[0].type"]
 
 
 def test_g3_says_what_a_type_must_look_like() -> None:
@@ -81,8 +81,8 @@ def test_g4_refuses_a_type_listed_twice() -> None:
 
 @pytest.mark.parametrize("bad", [{}, {"spec": {}}, {"spec": {"containers": []}}])
 def test_g5_wants_a_container(bad: dict[str, Any]) -> None:
-    found = admit(spec({"type": "worker", "template": bad}))
-    assert texts(found) == [f"{CONTAINERS}: Required value: at least one container"]
+    admission = admit(spec({"type": "worker", "template": bad}))
+    assert texts(admission) == [f"{CONTAINERS}: Required value: at least one container"]
 
 
 def test_g5_wants_names_and_images() -> None:
@@ -95,8 +95,8 @@ def test_g5_wants_names_and_images() -> None:
 
 
 def test_g5_wants_different_names() -> None:
-    found = admit(spec(replicas("worker", 1, container(), container(name="x"), container(name="x"))))
-    assert texts(found) == [f'{CONTAINERS}[2].name: Duplicate value: "x"']
+    admission = admit(spec(replicas("worker", 1, container(), container(name="x"), container(name="x"))))
+    assert texts(admission) == [f'{CONTAINERS}[2].name: Duplicate value: "x"']
 
 
 def test_g5_knows_init_containers_too() -> None:
@@ -118,8 +118,8 @@ def test_g5_knows_init_containers_too() -> None:
     ],
 )
 def test_g5_finds_values_of_a_wrong_type(change: dict[str, Any], text: str) -> None:
-    found = admit(spec(replicas("worker", 1, container(**change))))
-    assert texts(found) == [f"{CONTAINERS}[0].{text}"]
+    admission = admit(spec(replicas("worker", 1, container(**change))))
+    assert texts(admission) == [f"{CONTAINERS}[0].{text}"]
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_g6_allows_requests_up_to_the_limit(request_: object, limit: object) -> 
 
 
 def test_g6_wants_quantities() -> None:
-    found = admit(spec(replicas("worker", 1, container(resources={"limits": {"memory": "4Gb"}}))))
-    assert texts(found) == [
+    admission = admit(spec(replicas("worker", 1, container(resources={"limits": {"memory": "4Gb"}}))))
+    assert texts(admission) == [
         f'{CONTAINERS}[0].resources.limits[memory]: Invalid value: "4Gb": '
         "must be a quantity such as 2, 500m or 4Gi"
     ]
@@ -157,20 +157,20 @@ def test_g6_wants_quantities() -> None:
 @pytest.mark.parametrize("mode", ["debug.replicaSpecs", "pause.resumeSpecs"])
 def test_g7_refuses_repeated_types(mode: str) -> None:
     first, _, second = mode.partition(".")
-    found = admit(spec(runMode={first: {second: [{"type": "worker"}, {"type": "worker"}]}}))
-    assert texts(found) == [f"spec.runMode.{mode}: unknown or repeated replica type"]
+    admission = admit(spec(runMode={first: {second: [{"type": "worker"}, {"type": "worker"}]}}))
+    assert texts(admission) == [f"spec.runMode.{mode}: unknown or repeated replica type"]
 
 
 def test_g7_refuses_to_resume_types_that_there_are_not() -> None:
-    found = admit(spec(runMode={"pause": {"resumeSpecs": [{"type": "ps"}]}}))
-    assert texts(found) == ["spec.runMode.pause.resumeSpecs: unknown or repeated replica type"]
+    admission = admit(spec(runMode={"pause": {"resumeSpecs": [{"type": "ps"}]}}))
+    assert texts(admission) == ["spec.runMode.pause.resumeSpecs: unknown or repeated replica type"]
 
 
 def test_g18_warns_of_types_to_debug_that_there_are_not() -> None:
     of = spec(runMode={"debug": {"enabled": True, "replicaSpecs": [{"type": "node"}, {"type": "worker"}]}})
     sentence = 'no replica type "node"; types that are not named take the defaults'
-    found = admit(of)
-    assert (texts(found), notices(found)) == (
+    admission = admit(of)
+    assert (texts(admission), notices(admission)) == (
         [],
         [("DebugTypeIgnored", f"runMode.debug.replicaSpecs: {sentence}")],
     )
@@ -212,21 +212,21 @@ def test_g9_keeps_resume_specs_as_they_were() -> None:
     ("priority", "bound"), [(-1, "greater than or equal to 0"), (101, "less than or equal to 100")]
 )
 def test_g10_bounds_the_priority(priority: int, bound: str) -> None:
-    found = admit(spec(scheduler={"t9kScheduler": {"priority": priority}}))
+    admission = admit(spec(scheduler={"t9kScheduler": {"priority": priority}}))
     path = "spec.scheduler.t9kScheduler.priority"
-    assert texts(found) == [f"{path}: Invalid value: {priority}: must be {bound}"]
-    assert [problem.rule for problem in found.problems] == ["G10"]
+    assert texts(admission) == [f"{path}: Invalid value: {priority}: must be {bound}"]
+    assert [problem.rule for problem in admission.problems] == ["G10"]
 
 
 def test_g11_bounds_the_run_policy() -> None:
     policy = {"activeDeadlineSeconds": 0, "backoffLimit": -1, "cleanUpPolicy": "Some"}
-    found = admit(spec(runPolicy=policy))
-    assert texts(found) == [
+    admission = admit(spec(runPolicy=policy))
+    assert texts(admission) == [
         "spec.runPolicy.activeDeadlineSeconds: Invalid value: 0: must be greater than or equal to 1",
         "spec.runPolicy.backoffLimit: Invalid value: -1: must be greater than or equal to 0",
         'spec.runPolicy.cleanUpPolicy: Unsupported value: "Some": supported values: "None", "All", "Unfinished"',
     ]
-    assert {problem.rule for problem in found.problems} == {"G11"}
+    assert {problem.rule for problem in admission.problems} == {"G11"}
     assert texts(admit(spec(runPolicy={"activeDeadlineSeconds": 1, "backoffLimit": 0}))) == []
 
 
@@ -245,9 +245,9 @@ def test_g12_refuses_two_spellings_that_disagree(path: str) -> None:
 
 def test_g12_holds_for_the_old_spelling_of_sub_path() -> None:
     claim = {"name": "logs", "subpath": ["a"], "subPath": ["b"]}
-    found = admit(spec(tensorboardSpec={"logDir": {"pvc": [claim]}}))
+    admission = admit(spec(tensorboardSpec={"logDir": {"pvc": [claim]}}))
     where = "spec.tensorboardSpec.logDir.pvc[0]"
-    assert texts(found) == [f"{where}.subpath is a deprecated alias of {where}.subPath; set only one"]
+    assert texts(admission) == [f"{where}.subpath is a deprecated alias of {where}.subPath; set only one"]
 
 
 @pytest.mark.parametrize("good", ["t9k://pvc/logs", "t9k://pvc/logs/a/b", "t9k://minio/key/bucket/path"])
@@ -257,8 +257,8 @@ def test_g13_accepts_volumes_and_buckets(good: str) -> None:
 
 @pytest.mark.parametrize("bad", ["", "/logs", "t9k://pvc/", "t9k://minio/key", "s3://bucket"])
 def test_g13_refuses_other_addresses(bad: str) -> None:
-    found = admit(spec(tensorboardSpec={"trainingLogFilesets": ["t9k://pvc/logs", bad]}))
-    assert texts(found) == [
+    admission = admit(spec(tensorboardSpec={"trainingLogFilesets": ["t9k://pvc/logs", bad]}))
+    assert texts(admission) == [
         "spec.tensorboardSpec.trainingLogFilesets[1]: "
         "must be t9k://pvc/<name>/<path> or t9k://minio/<secret>/<bucket>/<path>"
     ]
@@ -266,19 +266,19 @@ def test_g13_refuses_other_addresses(bad: str) -> None:
 
 def test_g14_warns_once_of_a_restart_policy_in_templates() -> None:
     item = {"template": template(restartPolicy="OnFailure")}
-    found = admit(spec({"type": "a", **item}, {"type": "b", **item}))
+    admission = admit(spec({"type": "a", **item}, {"type": "b", **item}))
     message = "restartPolicy in the pod template is ignored; the controller sets Never"
-    assert notices(found) == [("PodTemplateRestartPolicyIgnored", message)]
-    assert found.plan is not None
+    assert notices(admission) == [("PodTemplateRestartPolicyIgnored", message)]
+    assert admission.plan is not None
 
 
 @pytest.mark.parametrize(("size", "warned"), [("2Gi", True), ("1Gi", False), ("1025Mi", True), (None, False)])
 def test_g15_warns_of_shared_memory_above_the_memory_limit(size: str | None, warned: bool) -> None:
     volume = {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": size}}
     trains = container(resources={"limits": {"memory": "1Gi"}})
-    found = admit(spec({"type": "worker", "template": template(trains, volumes=[volume])}))
+    admission = admit(spec({"type": "worker", "template": template(trains, volumes=[volume])}))
     message = 'volume "dshm" sizeLimit exceeds the memory limit of container "pytorch"'
-    assert notices(found) == ([("SharedMemoryTooLarge", message)] if warned else [])
+    assert notices(admission) == ([("SharedMemoryTooLarge", message)] if warned else [])
 
 
 def test_g15_says_nothing_of_a_volume_on_disk() -> None:
@@ -293,8 +293,8 @@ def test_g16_warns_of_variables_that_the_controller_sets() -> None:
         {"name": "RANK", "value": "7"},
         {"name": "LR", "value": "1"},
     ]
-    found = admit(spec(replicas("worker", 1, container(env=own))))
-    assert notices(found) == [
+    admission = admit(spec(replicas("worker", 1, container(env=own))))
+    assert notices(admission) == [
         ("EnvOverridden", 'env "MASTER_ADDR" of container "pytorch" is replaced by the controller'),
         ("EnvOverridden", 'env "RANK" of container "pytorch" is replaced by the controller'),
     ]
@@ -325,9 +325,9 @@ def test_g16_leaves_ranks_to_the_user_under_torchrun() -> None:
 )
 def test_g17_keeps_what_cannot_change(new: dict[str, Any], text: str) -> None:
     old = spec(replicas("worker", 2))
-    found = admit(merged(old, **new), old)
-    assert texts(found) == [f"{text} is immutable"]
-    assert found.spec == old
+    admission = admit(merged(old, **new), old)
+    assert texts(admission) == [f"{text} is immutable"]
+    assert admission.spec == old
 
 
 def test_g17_keeps_the_rendezvous_backend() -> None:
@@ -340,8 +340,8 @@ def test_g17_keeps_the_rendezvous_backend() -> None:
 def test_g17_keeps_queue_and_priority() -> None:
     old = spec(scheduler={"t9kScheduler": {"queue": "a"}})
     for change in ({"queue": "b"}, {"queue": "a", "priority": 1}):
-        found = admit(spec(scheduler={"t9kScheduler": change}), old)
-        assert texts(found) == ["spec.scheduler is immutable"]
+        admission = admit(spec(scheduler={"t9kScheduler": change}), old)
+        assert texts(admission) == ["spec.scheduler is immutable"]
 
 
 def test_g17_is_not_broken_by_writing_defaults_out() -> None:
@@ -353,24 +353,24 @@ def test_g17_is_not_broken_by_writing_defaults_out() -> None:
         runPolicy={"backoffLimit": 3, "cleanUpPolicy": "None"},
         runMode={"debug": {"enabled": False}, "pause": {"enabled": False}},
     )
-    found = admit(new, old)
-    assert texts(found) == []
-    assert (found.changes, found.spec) == ({}, old)
+    admission = admit(new, old)
+    assert texts(admission) == []
+    assert (admission.changes, admission.spec) == ({}, old)
 
 
 def test_g19_bounds_the_replicas() -> None:
     path = "spec.replicaSpecs[0].replicas"
-    found = admit(spec(replicas("worker", 2_000_000_000)))
-    assert texts(found) == [
+    admission = admit(spec(replicas("worker", 2_000_000_000)))
+    assert texts(admission) == [
         f"{path}: Invalid value: 2000000000: must be less than or equal to 10000",
     ]
-    assert [problem.rule for problem in found.problems] == ["G19"]
+    assert [problem.rule for problem in admission.problems] == ["G19"]
     assert texts(admit(spec(replicas("worker", 10_000)))) == []
 
 
 def test_g19_bounds_the_replicas_of_all_types_together() -> None:
-    found = admit(spec(replicas("a", 6_000), replicas("b", 4_001)))
-    assert texts(found) == ["spec.replicaSpecs: Invalid value: 10001: a job has at most 10000 replicas"]
+    admission = admit(spec(replicas("a", 6_000), replicas("b", 4_001)))
+    assert texts(admission) == ["spec.replicaSpecs: Invalid value: 10001: a job has at most 10000 replicas"]
     assert texts(admit(spec(replicas("a", 6_000), replicas("b", 4_000)))) == []
 
 

@@ -27,17 +27,17 @@ def test_a_good_spec_has_nothing_wrong_and_nothing_suspicious() -> None:
 
 def test_tf1_every_template_has_the_container() -> None:
     other = container(name="tf")
-    found = admit(spec(replicas("chief"), replicas("worker", 1, other)))
+    admission = admit(spec(replicas("chief"), replicas("worker", 1, other)))
     where = "spec.replicaSpecs[1].template.spec.containers"
-    assert texts(found) == [f'{where}: a container named "tensorflow" is required']
-    assert [problem.rule for problem in found.problems] == ["TF1"]
+    assert texts(admission) == [f'{where}: a container named "tensorflow" is required']
+    assert [problem.rule for problem in admission.problems] == ["TF1"]
     assert texts(admit(spec(replicas("chief", 1, other, container())))) == []
 
 
 def test_tf2_refuses_several_chiefs() -> None:
-    found = admit(spec(replicas("chief", 2), replicas("worker")))
-    assert texts(found) == [ONE_CHIEF]
-    assert [problem.rule for problem in found.problems] == ["TF2"]
+    admission = admit(spec(replicas("chief", 2), replicas("worker")))
+    assert texts(admission) == [ONE_CHIEF]
+    assert [problem.rule for problem in admission.problems] == ["TF2"]
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_tf2_refuses_several_chiefs() -> None:
     ],
 )
 def test_tf3_refuses_jobs_in_which_nobody_trains(items: list[dict[str, Any]]) -> None:
-    found = admit(spec(*items))
-    assert texts(found) == [NOBODY_TRAINS]
-    assert [problem.rule for problem in found.problems] == ["TF3"]
+    admission = admit(spec(*items))
+    assert texts(admission) == [NOBODY_TRAINS]
+    assert [problem.rule for problem in admission.problems] == ["TF3"]
 
 
 @pytest.mark.parametrize("type_", ["chief", "worker"])
@@ -63,9 +63,9 @@ def test_tf3_a_type_without_a_number_has_one_replica(type_: str) -> None:
 
 
 def test_tf4_warns_of_several_evaluators() -> None:
-    found = admit(spec(replicas("worker"), replicas("evaluator", 2)))
-    assert texts(found) == []
-    assert notices(found) == [("EvaluatorReplicas", "more than one evaluator is unusual")]
+    admission = admit(spec(replicas("worker"), replicas("evaluator", 2)))
+    assert texts(admission) == []
+    assert notices(admission) == [("EvaluatorReplicas", "more than one evaluator is unusual")]
     assert notices(admit(spec(replicas("worker"), replicas("evaluator")))) == []
 
 
@@ -79,15 +79,15 @@ def test_g2_leaves_room_for_the_hash_and_the_digits_of_the_index(number: int, lo
 def test_g3_there_are_four_types() -> None:
     four = [replicas(type_) for type_ in ("evaluator", "ps", "worker", "chief")]
     assert texts(admit(spec(*four))) == []
-    found = admit(spec(replicas("worker"), replicas("master")))
-    assert [(problem.rule, problem.path) for problem in found.problems] == [
+    admission = admit(spec(replicas("worker"), replicas("master")))
+    assert [(problem.rule, problem.path) for problem in admission.problems] == [
         ("G3", "spec.replicaSpecs[1].type")
     ]
 
 
 def test_g13_log_filesets_are_addresses_in_a_volume_or_in_object_storage() -> None:
-    found = admit(spec(tensorboardSpec={"trainingLogFilesets": ["t9k://pvc/logs/a", "/logs"]}))
-    assert [(problem.rule, problem.path) for problem in found.problems] == [
+    admission = admit(spec(tensorboardSpec={"trainingLogFilesets": ["t9k://pvc/logs/a", "/logs"]}))
+    assert [(problem.rule, problem.path) for problem in admission.problems] == [
         ("G13", "spec.tensorboardSpec.trainingLogFilesets[1]")
     ]
 
@@ -173,7 +173,7 @@ def test_a_type_listens_where_its_container_says(ports: list[dict[str, Any]], po
 def service_ports(*items: dict[str, Any], shared: bool = True) -> list[list[tuple[str, int]]]:
     """Name and number of the ports of each Service of a job."""
     made = [child for child in children(state(spec(*items), shared=shared)) if child["kind"] == "Service"]
-    return [[(port["name"], port["port"]) for port in each["spec"]["ports"]] for each in made]
+    return [[(port["name"], port["port"]) for port in manifest["spec"]["ports"]] for manifest in made]
 
 
 def test_one_service_has_one_port_for_all_types_that_agree() -> None:

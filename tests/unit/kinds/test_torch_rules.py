@@ -38,7 +38,7 @@ ELASTIC_IGNORED = (
 
 
 @pytest.mark.parametrize(
-    ("of", "told"),
+    ("of", "warnings"),
     [
         (spec(**ELASTIC), [ELASTIC_IGNORED]),
         (spec(**ELASTIC, torchrunConfig={"enabled": False}), [ELASTIC_IGNORED]),
@@ -46,9 +46,9 @@ ELASTIC_IGNORED = (
         (spec(elastic={"enabled": False}), []),
     ],
 )
-def test_pt2_elastic_takes_effect_with_torchrun_alone(of: dict[str, Any], told: list[Any]) -> None:
-    found = admit(of)
-    assert (texts(found), notices(found)) == ([], told)
+def test_pt2_elastic_takes_effect_with_torchrun_alone(of: dict[str, Any], warnings: list[Any]) -> None:
+    admission = admit(of)
+    assert (texts(admission), notices(admission)) == ([], warnings)
 
 
 def test_pt2_without_torchrun_a_job_runs_as_if_elastic_were_off() -> None:
@@ -63,8 +63,8 @@ def test_pt2_without_torchrun_a_job_runs_as_if_elastic_were_off() -> None:
 
 @pytest.mark.parametrize("ends", [{}, {"minReplicas": 1}, {"maxReplicas": 1}])
 def test_pt3_elastic_needs_both_ends(ends: dict[str, int]) -> None:
-    found = admit(spec(**TORCHRUN, elastic={"enabled": True, **ends}))
-    assert texts(found) == ["spec.elastic: minReplicas and maxReplicas are required"]
+    admission = admit(spec(**TORCHRUN, elastic={"enabled": True, **ends}))
+    assert texts(admission) == ["spec.elastic: minReplicas and maxReplicas are required"]
     assert texts(admit(spec(elastic=ends))) == []
 
 
@@ -77,9 +77,9 @@ def test_pt4_orders_the_ends(low: int, high: int) -> None:
 
 @pytest.mark.parametrize(("wish", "good"), [(1, False), (2, True), (4, True), (5, False)])
 def test_pt5_keeps_the_wish_in_range(wish: int, good: bool) -> None:
-    found = admit(spec(**TORCHRUN, elastic={**ELASTIC["elastic"], "expectedReplicas": wish}))
+    admission = admit(spec(**TORCHRUN, elastic={**ELASTIC["elastic"], "expectedReplicas": wish}))
     text = "spec.elastic.expectedReplicas: must be between minReplicas and maxReplicas"
-    assert texts(found) == ([] if good else [text])
+    assert texts(admission) == ([] if good else [text])
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_pt5_keeps_the_wish_in_range(wish: int, good: bool) -> None:
 )
 def test_pt6_keeps_the_range(change: dict[str, int], name: str) -> None:
     old = spec(**TORCHRUN, **ELASTIC)
-    found = admit(merged(old, elastic={**ELASTIC["elastic"], **change}), old)
-    assert texts(found) == [f"spec.elastic.{name} is immutable"]
+    admission = admit(merged(old, elastic={**ELASTIC["elastic"], **change}), old)
+    assert texts(admission) == [f"spec.elastic.{name} is immutable"]
 
 
 def test_pt6_keeps_elastic_on_or_off() -> None:
@@ -100,17 +100,17 @@ def test_pt6_keeps_elastic_on_or_off() -> None:
 
 @pytest.mark.parametrize("good", ["1", "16", 4, "gpu", "cpu", "auto"])
 def test_pt7_accepts_numbers_and_devices(good: object) -> None:
-    found = admit(spec(torchrunConfig={"procPerNode": good}))
-    assert texts(found) == []
-    assert found.spec["torchrunConfig"] == {"procPerNode": str(good)}
+    admission = admit(spec(torchrunConfig={"procPerNode": good}))
+    assert texts(admission) == []
+    assert admission.spec["torchrunConfig"] == {"procPerNode": str(good)}
 
 
 @pytest.mark.parametrize("bad", ["0", "-1", "", "tpu", "1.5", 0, -2, True, 1.5, []])
 def test_pt7_refuses_all_else(bad: object) -> None:
-    found = admit(spec(torchrunConfig={"procPerNode": bad}))
+    admission = admit(spec(torchrunConfig={"procPerNode": bad}))
     text = 'spec.torchrunConfig.procPerNode: must be a positive number, "gpu", "cpu" or "auto"'
-    assert texts(found) == [text]
-    assert [problem.rule for problem in found.problems] == ["PT7"]
+    assert texts(admission) == [text]
+    assert [problem.rule for problem in admission.problems] == ["PT7"]
 
 
 @pytest.mark.parametrize("backend", ["etcd", "etcd-v2"])
@@ -124,9 +124,9 @@ def test_pt8_etcd_needs_an_endpoint(backend: str) -> None:
 def test_pt9_torchrun_needs_a_script() -> None:
     bare = {"name": "pytorch", "image": "i"}
     sidecar = {"name": "sidecar", "image": "i"}
-    found = admit(spec(replicas(), replicas("ps", 1, sidecar, bare), **TORCHRUN))
+    admission = admit(spec(replicas(), replicas("ps", 1, sidecar, bare), **TORCHRUN))
     path = "spec.replicaSpecs[1].template.spec.containers[1].args"
-    assert texts(found) == [f"{path}: Required value: torchrun needs the training script in args"]
+    assert texts(admission) == [f"{path}: Required value: torchrun needs the training script in args"]
 
 
 def test_pt9_does_not_hold_in_debug_or_without_torchrun() -> None:
@@ -154,15 +154,15 @@ def test_pt10_warns_that_the_command_is_ignored() -> None:
 )
 def test_pt11_leaves_a_replica_for_every_type(items: list[dict[str, Any]], low: int, good: bool) -> None:
     elastic = {"enabled": True, "minReplicas": low, "maxReplicas": 9}
-    found = admit(spec(*items, **TORCHRUN, elastic=elastic))
+    admission = admit(spec(*items, **TORCHRUN, elastic=elastic))
     text = "spec.elastic.minReplicas: too small for the number of replica types"
-    assert texts(found) == ([] if good else [text])
+    assert texts(admission) == ([] if good else [text])
 
 
 def test_pt12_warns_of_a_master_that_is_not_first() -> None:
     message = "the master is the first replica of replicaSpecs[0]"
-    found = admit(spec(replicas("worker"), replicas("master")))
-    assert notices(found) == [("MasterNotFirst", message)]
+    admission = admit(spec(replicas("worker"), replicas("master")))
+    assert notices(admission) == [("MasterNotFirst", message)]
     assert notices(admit(spec(replicas("master"), replicas("worker")))) == []
 
 

@@ -23,9 +23,9 @@ def test_a_good_spec_has_nothing_wrong_and_nothing_suspicious() -> None:
     ],
 )
 def test_xg1_refuses_jobs_without_a_master_or_with_several(items: list[dict[str, Any]]) -> None:
-    found = admit(spec(*items))
-    assert texts(found) == [ONE_MASTER]
-    assert [problem.rule for problem in found.problems] == ["XG1"]
+    admission = admit(spec(*items))
+    assert texts(admission) == [ONE_MASTER]
+    assert [problem.rule for problem in admission.problems] == ["XG1"]
 
 
 def test_xg1_a_master_is_one_where_no_number_is_given() -> None:
@@ -36,10 +36,10 @@ def test_xg1_a_master_is_one_where_no_number_is_given() -> None:
 
 def test_xg2_every_template_has_the_container() -> None:
     other = container(name="main")
-    found = admit(spec(replicas("master"), replicas("worker", 1, other)))
+    admission = admit(spec(replicas("master"), replicas("worker", 1, other)))
     where = "spec.replicaSpecs[1].template.spec.containers"
-    assert texts(found) == [f'{where}: a container named "xgboost" is required']
-    assert [problem.rule for problem in found.problems] == ["XG2"]
+    assert texts(admission) == [f'{where}: a container named "xgboost" is required']
+    assert [problem.rule for problem in admission.problems] == ["XG2"]
     assert texts(admit(spec(replicas("master", 1, other, container())))) == []
 
 
@@ -51,15 +51,15 @@ def test_g2_leaves_room_for_the_hash_and_the_digits_of_the_index(number: int, lo
 
 
 def test_g3_there_are_two_types() -> None:
-    found = admit(spec(replicas("master"), replicas("ps")))
-    assert [(problem.rule, problem.path) for problem in found.problems] == [
+    admission = admit(spec(replicas("master"), replicas("ps")))
+    assert [(problem.rule, problem.path) for problem in admission.problems] == [
         ("G3", "spec.replicaSpecs[1].type")
     ]
 
 
 def test_g16_warns_of_variables_that_the_controller_sets() -> None:
-    found = admit(spec(replicas("master", 1, container(env=[{"name": "RANK", "value": "7"}]))))
-    assert [reason for reason, _ in notices(found)] == ["EnvOverridden"]
+    admission = admit(spec(replicas("master", 1, container(env=[{"name": "RANK", "value": "7"}]))))
+    assert [reason for reason, _ in notices(admission)] == ["EnvOverridden"]
 
 
 @pytest.mark.parametrize("order", ["master first", "worker first"])

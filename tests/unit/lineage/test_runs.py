@@ -1,4 +1,4 @@
-"""Lineage is told of every job as one run: one START, at most one end, nothing behind it (E15)."""
+"""Lineage gets every job as one run: one START, at most one end, nothing behind it (E15)."""
 
 import copy
 import json
@@ -31,12 +31,12 @@ TOP = "0195e0f1-0000-7cc7-8a4e-0a1b2c3d4e5f"
 
 
 @cache
-def told() -> Sequence[Told]:
+def emissions() -> Sequence[Told]:
     return [of_life(life) for life in (*lives(), *random_lives.lives(sized(50, 2_000), chance(15)))]
 
 
 def all_runs() -> Sequence[list[dict[str, Any]]]:
-    return [each.runs for each in told() if each.runs]
+    return [emission.runs for emission in emissions() if emission.runs]
 
 
 def test_every_run_has_one_start_and_at_most_one_end_which_is_the_last() -> None:
@@ -107,7 +107,7 @@ class Receiver:
 
 def test_a_receiver_builds_the_states_that_the_log_has() -> None:
     receiver, expected = Receiver(), {}
-    for runs, reached in told():
+    for runs, reached in emissions():
         for run in runs:
             receiver.post(run)
             expected[run["run"]["runId"]] = reached

@@ -9,7 +9,7 @@ from tests.support.logs import JOB, OTHER, chain, history, placed, said
 
 
 def flaws(*records: Record) -> list[tuple[int, str]]:
-    return [(each.position, each.reason) for each in verify(records)]
+    return [(entry.position, entry.reason) for entry in verify(records)]
 
 
 def rewritten(record: Record) -> Record:
@@ -39,7 +39,7 @@ def test_a_changed_last_entry_shows_only_in_the_heads() -> None:
     records = placed(history(3))
     verifier = Verifier()
     changed = rewritten(records[-1])
-    assert [verifier.check(each) for each in (*records[:-1], changed)] == [None] * 3
+    assert [verifier.check(record) for record in (*records[:-1], changed)] == [None] * 3
     assert verifier.heads[JOB] == (3, entry_hash(changed.body))
 
 
@@ -90,5 +90,5 @@ def test_an_entry_that_became_unreadable_is_a_flaw_and_so_is_the_link_to_it() ->
 
 def test_a_flaw_of_one_job_is_none_of_another() -> None:
     mine, theirs = placed(history(4)), placed(history(4, OTHER), after=4)
-    found = verify([*mine[:1], *mine[2:], *theirs])
-    assert {each.job for each in found} == {JOB}
+    skipped = verify([*mine[:1], *mine[2:], *theirs])
+    assert {entry.job for entry in skipped} == {JOB}

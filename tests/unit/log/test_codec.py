@@ -131,15 +131,15 @@ def test_the_order_of_the_users_fields_is_kept() -> None:
 
 
 @given(OBSERVATIONS)
-def test_an_observation_by_itself_is_read_as_it_was_written(seen: Observation) -> None:
-    assert decode_observation(encode_observation(seen)) == seen
+def test_an_observation_by_itself_is_read_as_it_was_written(observation: Observation) -> None:
+    assert decode_observation(encode_observation(observation)) == observation
 
 
 def test_an_observation_without_labels_does_not_speak_of_them() -> None:
-    seen = entry(JOB, 1, GENESIS, admitted()).cause
-    assert isinstance(seen, JobObserved)
-    assert b"labels" not in encode_observation(seen)
-    some = seen.changed(labels={"team": "a"})
+    observation = entry(JOB, 1, GENESIS, admitted()).cause
+    assert isinstance(observation, JobObserved)
+    assert b"labels" not in encode_observation(observation)
+    some = observation.changed(labels={"team": "a"})
     assert b'"labels":{"team":"a"}' in encode_observation(some)
 
 

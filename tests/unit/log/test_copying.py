@@ -27,8 +27,8 @@ async def filled() -> MemoryLog:
     return log
 
 
-def said(found: list[Record]) -> list[tuple[str, int, bytes]]:
-    return [(record.job, record.seq, record.body) for record in found]
+def said(records: list[Record]) -> list[tuple[str, int, bytes]]:
+    return [(record.job, record.seq, record.body) for record in records]
 
 
 async def test_every_entry_is_in_the_partition_of_its_job() -> None:
@@ -122,8 +122,8 @@ async def test_dead_letters_go_along_once_each_to_the_partition_of_their_job() -
     await source.add_dead_letter(letters[2])
     for _ in range(2):
         assert (await copy(source, target)).letters == 3
-    found = [[replace(letter, id=0) for letter in await log.dead_letters()] for log in target.logs]
-    assert found == [letters[2:], letters[:2]]
+    kept_letters = [[replace(kept, id=0) for kept in await log.dead_letters()] for log in target.logs]
+    assert kept_letters == [letters[2:], letters[:2]]
 
 
 async def test_of_two_equal_dead_letters_the_one_that_a_broken_copy_lacks_goes_along() -> None:

@@ -42,10 +42,10 @@ ADDRESS = Address(("broker-1:9092",), "ledger")
     ],
 )
 def test_what_waiting_does_not_help_says_what_does(error: KafkaError, sentence: str) -> None:
-    found = translated(error, ADDRESS, "read")
-    assert isinstance(found, StoreUnusable)
+    translation = translated(error, ADDRESS, "read")
+    assert isinstance(translation, StoreUnusable)
     with pytest.raises(StoreUnusable, match=sentence):
-        raise found
+        raise translation
 
 
 @pytest.mark.parametrize(
@@ -103,6 +103,6 @@ async def test_whoever_is_cancelled_ends() -> None:
 
 def test_errors_of_clients_are_chained() -> None:
     cause = TimeoutError()
-    with pytest.raises(LogError) as found, ours(ADDRESS, "read"):
+    with pytest.raises(LogError) as failure, ours(ADDRESS, "read"):
         raise cause
-    assert found.value.__cause__ is cause
+    assert failure.value.__cause__ is cause

@@ -23,12 +23,12 @@ def made(topic: Topic, copies: int = 3, other: Mapping[str, str] | None = None) 
 
 
 @pytest.mark.parametrize("copies", [1, 2, 3, 5])
-@pytest.mark.parametrize("topic", TOPICS, ids=[each.name for each in TOPICS])
+@pytest.mark.parametrize("topic", TOPICS, ids=[topic.name for topic in TOPICS])
 def test_a_topic_as_it_is_made_loses_nothing(topic: Topic, copies: int) -> None:
     assert faults(topic, topic.name, copies, made(topic, copies)) == []
 
 
-@pytest.mark.parametrize("topic", TOPICS, ids=[each.name for each in TOPICS])
+@pytest.mark.parametrize("topic", TOPICS, ids=[topic.name for topic in TOPICS])
 def test_no_setting_is_made_twice_and_each_has_its_reason(topic: Topic) -> None:
     names = [setting.name for setting in topic.settings(3)]
     assert len(names) == len(set(names))
@@ -58,7 +58,7 @@ def test_a_setting_that_would_lose_data_is_named_with_what_it_is_and_must_be(
     topic: Topic, setting: str, value: str
 ) -> None:
     [said] = faults(topic, f"jobledger.{topic.name}", 3, made(topic, other={setting: value}))
-    [known] = [each for each in topic.settings(3) if each.name == setting]
+    [known] = [chosen for chosen in topic.settings(3) if chosen.name == setting]
     assert said.startswith(f"jobledger.{topic.name}: {setting} is {value}, but must be {known.demand}. ")
 
 

@@ -36,7 +36,7 @@ PART = TopicPartition("events", 3)
 
 def installed_but(package: str, release: str) -> Any:
     """The versions that were tried, and another one of `package`."""
-    return lambda each: release if each == package else privates.TRIED[each][-1]
+    return lambda name: release if name == package else privates.TRIED[name][-1]
 
 
 async def end(tasks: list[asyncio.Task[Any]]) -> None:
@@ -82,11 +82,21 @@ def test_a_log_in_kafka_is_refused_before_a_client_is_made(monkeypatch: pytest.M
 def test_insides_are_touched_in_one_module_only(module: Path) -> None:
     """No attribute is named that begins with one underscore, and that the module does not define itself."""
     tree = list(ast.walk(ast.parse(module.read_text())))
-    named = {each.attr: each for each in tree if isinstance(each, ast.Attribute) and not _is_own(each)}
-    defined = {each.name for each in tree if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
-    defined |= {each.attr for each in tree if isinstance(each, ast.Attribute) and _is_own(each)}
+    named = {
+        attribute.attr: attribute
+        for attribute in tree
+        if isinstance(attribute, ast.Attribute) and not _is_own(attribute)
+    }
+    defined = {
+        function.name for function in tree if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    defined |= {
+        attribute.attr for attribute in tree if isinstance(attribute, ast.Attribute) and _is_own(attribute)
+    }
     assert [
-        f"{each.lineno}: {ast.unparse(each)}" for name, each in named.items() if name not in defined
+        f"{function.lineno}: {ast.unparse(function)}"
+        for name, function in named.items()
+        if name not in defined
     ] == []
 
 
@@ -98,7 +108,7 @@ def _is_own(attribute: ast.Attribute) -> bool:
 
 def test_the_extra_asks_for_the_versions_that_were_tried() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = dict(re.split(r"(?:\[\w+\])?==", each) for each in project["optional-dependencies"]["kafka"])
+    wanted = dict(re.split(r"(?:\[\w+\])?==", item) for item in project["optional-dependencies"]["kafka"])
     assert wanted == {package: tried[-1] for package, tried in privates.TRIED.items()}
 
 
@@ -222,7 +232,7 @@ async def test_a_static_member_that_has_become_dynamic_leaves_its_group(leaves: 
         if leaves:
             privates.become_dynamic(consumer)
         await coordinator._maybe_leave_group()
-        assert [each.startswith("LeaveGroup") for each in coordinator.sent] == [True] * leaves
+        assert [item.startswith("LeaveGroup") for item in coordinator.sent] == [True] * leaves
 
 
 async def test_a_consumer_that_has_not_started_has_nothing_to_leave() -> None:
@@ -248,7 +258,7 @@ async def test_an_app_without_folders_makes_none(app: Any, tmp_path: Path) -> No
     app._create_directories()
     assert list(tmp_path.iterdir()) == []
     type(app)._create_directories(app)  # what it would do
-    assert [each.name for each in tmp_path.iterdir()] == ["data"]
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
 async def test_an_app_seeks_by_what_it_is_given(app: Any) -> None:

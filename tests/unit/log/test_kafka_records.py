@@ -34,15 +34,15 @@ WHEN = datetime(2024, 5, 17, 9, 30, tzinfo=UTC)
 def arrived(row: Row, offset: int = 7) -> Message:
     """The record as a consumer finds it."""
     when = int(WHEN.timestamp() * 1000)
-    found: Message = ConsumerRecord(
+    message: Message = ConsumerRecord(
         "topic", 0, offset, when, 1, row.key, row.value, None, len(row.key), 0, tuple(row.headers)
     )
-    return found
+    return message
 
 
 def foreign(key: bytes | None, value: bytes | None, *headers: tuple[str, bytes | None]) -> Message:
-    found: Message = ConsumerRecord("topic", 0, 7, -1, 1, key, value, None, -1, -1, headers)
-    return found
+    message: Message = ConsumerRecord("topic", 0, 7, -1, 1, key, value, None, -1, -1, headers)
+    return message
 
 
 # ---- entries ----
@@ -109,8 +109,8 @@ def test_a_snapshot_comes_back_whole(body: bytes) -> None:
 
 
 def test_a_snapshot_that_no_record_can_hold_is_of_no_use_and_says_so() -> None:
-    found = snapshot_of(arrived(snapshot_row(Snapshot(JOB, 5, "ab", 1, b"x" * RECORD_LIMIT, 17))))
-    assert found == Snapshot(JOB, 5, "ab", UNUSABLE, b"", 17)
+    snapshot = snapshot_of(arrived(snapshot_row(Snapshot(JOB, 5, "ab", 1, b"x" * RECORD_LIMIT, 17))))
+    assert snapshot == Snapshot(JOB, 5, "ab", UNUSABLE, b"", 17)
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_what_is_covered_comes_back() -> None:
 @pytest.mark.parametrize("trace", ["", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"])
 def test_an_entry_that_was_moved_or_traced_says_so(moved: bool, trace: str) -> None:
     row = entry_row(EntryDraft(JOB, 3, b"{}", moved, trace))
-    found = record_of(arrived(row))
-    assert (found.seq, found.moved, found.trace) == (3, moved, trace)
+    record = record_of(arrived(row))
+    assert (record.seq, record.moved, record.trace) == (3, moved, trace)
     assert ("traceparent" in dict(row.headers)) == bool(trace)
 
 
@@ -166,9 +166,9 @@ def test_a_trace_that_can_be_none_is_left_out() -> None:
 def test_a_dead_letter_comes_back_whole_with_its_offset_as_id() -> None:
     when = datetime(2024, 1, 1, 10, 0, 0, 123, tzinfo=timezone(timedelta(hours=2)))
     letter = DeadLetter(when, JOB, b"\x00\xff", "nicht lesbar: ä")
-    found = letter_of(arrived(letter_row(letter), 3), 2)
-    assert found == DeadLetter(when, JOB, b"\x00\xff", "nicht lesbar: ä", 4, 2)
-    assert found.name == "2-4"
+    read_again = letter_of(arrived(letter_row(letter), 3), 2)
+    assert read_again == DeadLetter(when, JOB, b"\x00\xff", "nicht lesbar: ä", 4, 2)
+    assert read_again.name == "2-4"
 
 
 def test_a_dead_letter_that_was_retried_elsewhere_says_so() -> None:
@@ -189,9 +189,9 @@ def test_a_retry_is_a_record_of_its_own_and_no_letter_is_one() -> None:
 def test_a_dead_letter_that_no_record_can_hold_is_cut_off_and_says_so() -> None:
     row = letter_row(DeadLetter(WHEN, JOB, b"x" * (RECORD_LIMIT + 1), "e" * 100_000))
     assert row.fits
-    found = letter_of(arrived(row), 0)
-    assert found.error.endswith("larger than a record can be)")
-    assert len(found.observation) > RECORD_LIMIT * 0.9
+    letter = letter_of(arrived(row), 0)
+    assert letter.error.endswith("larger than a record can be)")
+    assert len(letter.observation) > RECORD_LIMIT * 0.9
 
 
 @pytest.mark.parametrize("at", [b"", b"yesterday", b"2024-01-01T00:00:00", b"\xff"])
@@ -201,6 +201,6 @@ def test_a_dead_letter_without_a_time_has_the_one_of_the_broker(at: bytes) -> No
 
 
 def test_a_dead_letter_of_somebody_else_is_read_as_far_as_it_goes() -> None:
-    found = letter_of(foreign(None, None), 0)
-    assert (found.job, found.observation, found.id) == ("", b"", 8)
-    assert found.error == "it does not say what was wrong with it"
+    letter = letter_of(foreign(None, None), 0)
+    assert (letter.job, letter.observation, letter.id) == ("", b"", 8)
+    assert letter.error == "it does not say what was wrong with it"

@@ -45,8 +45,8 @@ async def opened(broker: Broker, stamps: list[datetime]) -> AsyncIterator[Open]:
         return made[-1]
 
     yield lambda *arguments: asyncio.ensure_future(start(*arguments))
-    for each in made:
-        await each.close()
+    for writer in made:
+        await writer.close()
 
 
 def rows(*numbers: int) -> list[Row]:
@@ -202,8 +202,10 @@ async def test_the_position_of_an_entry_is_the_offset_behind_it(broker: Broker, 
     log = KafkaLog(ADDRESS, 0, await opened())
     first = await log.append([EntryDraft(JOB, 1, b"a"), EntryDraft(OTHER, 1, b"b")])
     second = await log.append([EntryDraft(JOB, 2, b"c")])
-    assert [each.position for each in (*first, *second)] == [record.offset + 1 for record in broker.records]
-    assert [(each.job, each.seq, each.body) for each in second] == [(JOB, 2, b"c")]
+    assert [record.position for record in (*first, *second)] == [
+        record.offset + 1 for record in broker.records
+    ]
+    assert [(record.job, record.seq, record.body) for record in second] == [(JOB, 2, b"c")]
 
 
 @pytest.mark.parametrize("drafts", [[(JOB, 2)], [(JOB, 1)], [(OTHER, 1), (JOB, 2)], [(OTHER, 1), (OTHER, 1)]])

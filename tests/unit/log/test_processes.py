@@ -114,7 +114,7 @@ def program(text: str, *arguments: object) -> Iterator[tuple["subprocess.Popen[s
 
 
 def ended(programs: Sequence["subprocess.Popen[str]"]) -> list[int]:
-    return [each.wait(timeout=60) for each in programs]
+    return [process.wait(timeout=60) for process in programs]
 
 
 def test_processes_that_make_the_same_store_at_the_same_time_all_get_it(path: Path) -> None:
@@ -156,8 +156,8 @@ async def test_the_owner_may_come_after_the_others(path: Path) -> None:
     owner = await SqliteLog.open(path)
     await owner.append(history(2))
     assert await other.end() == 2
-    for each in (owner, other):
-        await each.close()
+    for log in (owner, other):
+        await log.close()
 
 
 async def test_who_waits_for_a_busy_store_hears_it_once_and_nothing_was_done(path: Path) -> None:
@@ -170,10 +170,10 @@ async def test_who_waits_for_a_busy_store_hears_it_once_and_nothing_was_done(pat
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         calls = [store.run(lambda db: db.execute("INSERT INTO meta VALUES ('x', 'y')")) for _ in range(20)]
-        found = await asyncio.gather(*calls, return_exceptions=True)
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
         waits = statements.count("BEGIN IMMEDIATE")
         other.execute("ROLLBACK")
-    assert {type(each) for each in found} == {LogUnavailable}
+    assert {type(outcome) for outcome in outcomes} == {LogUnavailable}
     assert waits == 2, "the first call waits alone, all that came meanwhile wait together"
     await store.read(lambda db: db.set_trace_callback(None))
     assert await inbox.waiting() == 0
@@ -199,10 +199,10 @@ async def test_everything_noticed_is_decided_once_whoever_is_killed(path: Path) 
             async with asyncio.timeout(60):
                 while await inbox.waiting():  # noqa: ASYNC110 - another process empties it
                     await asyncio.sleep(0.05)
-    found = await records(beside)
+    written = await records(beside)
     await beside.close()
-    assert verify(found) == []
-    assert sorted(record.job for record in found if record.seq == 1) == sorted(
+    assert verify(written) == []
+    assert sorted(record.job for record in written if record.seq == 1) == sorted(
         JobUid(f"{name}-{number}") for name in "abc" for number in range(jobs)
     )
 

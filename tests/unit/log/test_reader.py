@@ -107,7 +107,7 @@ def test_a_late_writers_entry_is_skipped_and_so_is_what_it_builds_on_it() -> Non
     late = chain(said("late"), said("later"), after=2, prev=entry_hash(good[1].body))
     reader = read(*placed([*good[:3], *late, good[3]]))
     assert reader.tracked(JOB) == read(*placed(good)).tracked(JOB)
-    assert [(each.seq, each.position) for each in reader.last_skipped] == [(3, 4), (4, 5)]
+    assert [(skipped.seq, skipped.position) for skipped in reader.last_skipped] == [(3, 4), (4, 5)]
 
 
 def test_of_two_writers_the_one_who_came_first_is_believed() -> None:
@@ -301,7 +301,7 @@ async def with_old_snapshots(log: CountingLog, jobs: Sequence[JobUid]) -> None:
     for job in jobs:
         await log.append(history(2, job))
     reader = await recovered(log)
-    olds = [replace(each, version=STATE_VERSION - 1) for each in reader.unsaved()]
+    olds = [replace(snapshot, version=STATE_VERSION - 1) for snapshot in reader.unsaved()]
     await log.save_snapshots(reader.position, olds)
     for job in jobs:
         await log.append(history(3, job)[2:])
@@ -350,7 +350,7 @@ async def test_a_job_that_moved_on_while_its_snapshot_was_saved_stays_unsaved() 
     snapshots = reader.unsaved()
     reader.accept(second)
     reader.saved(snapshots)
-    assert [each.seq for each in reader.unsaved()] == [2]
+    assert [snapshot.seq for snapshot in reader.unsaved()] == [2]
 
 
 def test_useless_snapshots_are_named_by_restore() -> None:

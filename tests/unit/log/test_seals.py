@@ -61,7 +61,7 @@ async def decided(path: Path, key: bytes | None, *batches: Sequence[Observation]
         await reader.recover(log)
         owner = Owner(log, reader, LoopClock(START))
         for batch in batches:
-            await owner.take([Delivery(each) for each in batch])
+            await owner.take([Delivery(observation) for observation in batch])
             await save(log, reader)
 
 
@@ -104,8 +104,8 @@ def row(path: Path, job: JobUid) -> tuple[object, ...]:
         "JOIN snapshot_macs m ON m.snapshot = s.rowid WHERE s.job = ?"
     )
     with closing(sqlite3.connect(path)) as db:
-        found: tuple[object, ...] = db.execute(query, (job,)).fetchone()
-    return found
+        row: tuple[object, ...] = db.execute(query, (job,)).fetchone()
+    return row
 
 
 def body_of(path: Path, job: JobUid) -> bytes:

@@ -43,7 +43,7 @@ async def test_what_was_appended_is_there_when_the_store_is_opened_again(path: P
 
 async def test_a_closed_store_is_one_file_and_its_lock(path: Path) -> None:
     await filled(path)
-    assert sorted(each.name for each in path.parent.iterdir()) == ["store.db", "store.db.lock"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["store.db", "store.db.lock"]
 
 
 async def test_a_new_store_is_readable_by_its_owner_only(path: Path) -> None:
@@ -53,7 +53,7 @@ async def test_a_new_store_is_readable_by_its_owner_only(path: Path) -> None:
         await log.append(history(1))
     finally:
         os.umask(before)
-    assert {each.stat().st_mode & 0o777 for each in path.parent.iterdir()} == {0o600}
+    assert {file.stat().st_mode & 0o777 for file in path.parent.iterdir()} == {0o600}
     await log.close()
 
 
@@ -192,7 +192,7 @@ async def test_an_append_whose_caller_was_cancelled_harms_nobody_in_the_same_tra
     together[0].cancel()
     async with asyncio.timeout(60):
         made = await asyncio.gather(first, *together[1:])
-    assert [len(each) for each in made] == [1, 1, 1]
+    assert [len(record) for record in made] == [1, 1, 1]
     assert await log.end() == 4
 
 
@@ -229,14 +229,16 @@ async def test_whenever_its_writer_is_killed_a_store_has_every_acknowledged_entr
     acknowledged: list[tuple[int, str, int]] = []
     for kill in range(10):
         with writing(path, "whole") as (process, lines):
-            told = [next(lines) for _ in range(3 + kill * 17)]
+            acknowledged_lines = [next(lines) for _ in range(3 + kill * 17)]
             process.kill()
-            told += [line for line in lines if line.endswith("\n")]
-        acknowledged += [(int(place), job, int(seq)) for place, job, seq in map(str.split, told)]
+            acknowledged_lines += [line for line in lines if line.endswith("\n")]
+        acknowledged += [
+            (int(place), job, int(seq)) for place, job, seq in map(str.split, acknowledged_lines)
+        ]
         log = await SqliteLog.open(path)
-        found = {(record.position, record.job, record.seq) for record in await records(log)}
-        assert set(acknowledged) <= found
-        assert {place for place, _, _ in found} == set(range(1, len(found) + 1))
+        places = {(record.position, record.job, record.seq) for record in await records(log)}
+        assert set(acknowledged) <= places
+        assert {place for place, _, _ in places} == set(range(1, len(places) + 1))
         await log.close()
 
 

@@ -66,21 +66,21 @@ def opened_without_rights(path: Path, how: str, *, directory: int = 0o555, file:
     """What comes of opening the store for somebody who is stopped by these modes."""
     above = {parent: parent.stat() for parent in path.parents}
     modes = {
-        each: found.st_mode
-        for each, found in above.items()
-        if found.st_uid == os.geteuid() and (each == path.parent or found.st_mode & 0o055 != 0o055)
+        place: status.st_mode
+        for place, status in above.items()
+        if status.st_uid == os.geteuid() and (place == path.parent or status.st_mode & 0o055 != 0o055)
     }
-    for each in path.parent.iterdir():
-        each.chmod(file)
+    for entry in path.parent.iterdir():
+        entry.chmod(file)
     try:
-        for each, mode in modes.items():
-            each.chmod(mode | 0o055)
+        for place, mode in modes.items():
+            place.chmod(mode | 0o055)
         path.parent.chmod(directory)
         command = [sys.executable, "-c", OPEN, str(path), how]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     finally:
-        for each, mode in modes.items():
-            each.chmod(mode)
+        for place, mode in modes.items():
+            place.chmod(mode)
     return done.stdout.strip() or done.stderr
 
 

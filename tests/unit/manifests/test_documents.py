@@ -53,8 +53,8 @@ def test_a_scalar_means_what_kubernetes_takes_it_for(text: str, expected: object
     if text == "- x":
         assert read("a:\n- x")[0].value == {"a": ["x"]}
         return
-    found = value(text)
-    assert (found, type(found)) == (expected, type(expected))
+    meaning = value(text)
+    assert (meaning, type(meaning)) == (expected, type(expected))
 
 
 def test_keys_that_are_no_texts_become_the_texts_of_json() -> None:
@@ -68,18 +68,21 @@ def test_merge_keys_fill_in_what_is_not_said_and_the_first_one_wins() -> None:
 
 
 def test_empty_documents_count_and_are_left_out() -> None:
-    found = read("# nothing\n---\n---\na: 1\n---\n# c\n---\nb: 2\n")
-    assert [(each.number, each.line, each.value) for each in found] == [(2, 4, {"a": 1}), (4, 8, {"b": 2})]
+    there = read("# nothing\n---\n---\na: 1\n---\n# c\n---\nb: 2\n")
+    assert [(document.number, document.line, document.value) for document in there] == [
+        (2, 4, {"a": 1}),
+        (4, 8, {"b": 2}),
+    ]
 
 
 def test_every_object_and_list_knows_its_line() -> None:
-    found = read("a: 1\nb:\n- x\n- {c: 1}\n")[0]
-    assert (found.line_of(found.value["b"]), found.line_of(found.value["b"][1])) == (3, 4)
+    document = read("a: 1\nb:\n- x\n- {c: 1}\n")[0]
+    assert (document.line_of(document.value["b"]), document.line_of(document.value["b"][1])) == (3, 4)
 
 
 def test_json_is_read_as_json_with_its_own_escapes_and_several_in_a_row() -> None:
-    found = read('{"a": "\\ud83d\\ude00\\/"}\n{"b": [1]}\n')
-    assert [(each.number, each.line, each.value) for each in found] == [
+    there = read('{"a": "\\ud83d\\ude00\\/"}\n{"b": [1]}\n')
+    assert [(document.number, document.line, document.value) for document in there] == [
         (1, 1, {"a": "😀/"}),
         (2, 2, {"b": [1]}),
     ]
@@ -123,10 +126,10 @@ def test_what_is_wrong_is_a_sentence_with_its_place(text: str, line: int, column
 
 
 def test_what_stands_before_a_mistake_is_still_read() -> None:
-    found = documents("a: 1\n---\nb: [\n", LIMIT)
-    assert next(found).value == {"a": 1}
+    stream = documents("a: 1\n---\nb: [\n", LIMIT)
+    assert next(stream).value == {"a": 1}
     with pytest.raises(Unreadable):
-        next(found)
+        next(stream)
 
 
 @pytest.mark.parametrize("text", ["[" * 5000, '{"a":' * 5000, "- " * 3000, "{a: " * 500])

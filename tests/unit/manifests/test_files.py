@@ -35,11 +35,11 @@ def test_documents_lists_and_files_come_out_in_order_with_their_places(tmp_path:
     }
     first.write_text(f"---\n# one\n{json.dumps(job(metadata={'name': 'a'}))}\n---\n{json.dumps(listed)}\n")
     second.write_text(json.dumps(job(metadata={"name": "e"})))
-    found = load([str(first), str(second)])
-    assert not found.faults
+    loaded = load([str(first), str(second)])
+    assert not loaded.faults
     places = [
         (manifest.name, manifest.source.document, manifest.source.item, manifest.source.line)
-        for manifest in found.manifests
+        for manifest in loaded.manifests
     ]
     assert places == [("a", 1, 0, 3), ("c", 2, 1, 5), ("d", 2, 2, 5), ("e", 1, 0, 1)]
 
@@ -52,8 +52,8 @@ def test_a_list_of_a_kind_is_a_list_too() -> None:
 @pytest.mark.parametrize("name", ["../../etc", "A", "a.b", "-a", "a" * 64, "a\n"])
 def test_g20_a_namespace_is_a_dns_label(name: str) -> None:
     metadata = {"name": "a", "namespace": name}
-    for each in (job(metadata=metadata), {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}):
-        assert only_fault(from_text(json.dumps(each))).startswith(
+    for manifest in (job(metadata=metadata), {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}):
+        assert only_fault(from_text(json.dumps(manifest))).startswith(
             f"job.yaml, line 1: metadata.namespace: Invalid value: {json.dumps(name)}: must be a DNS-1123 label"
         )
 
@@ -93,8 +93,8 @@ def test_what_stands_beside_a_job_has_a_name_that_can_be_stored() -> None:
 
 
 def test_standard_input_is_a_minus() -> None:
-    found = load(["-"], io.BytesIO(json.dumps(JOB).encode()))
-    assert [str(manifest.source) for manifest in found.manifests] == ["standard input, line 1"]
+    loaded = load(["-"], io.BytesIO(json.dumps(JOB).encode()))
+    assert [str(manifest.source) for manifest in loaded.manifests] == ["standard input, line 1"]
 
 
 def test_config_maps_and_secrets_may_stand_beside_jobs() -> None:
@@ -161,10 +161,10 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
 )
 def test_an_object_that_is_no_manifest_is_refused_with_its_field(raw: object, says: str) -> None:
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [raw, JOB]})
-    found = from_text(text)
-    assert says in only_fault(found)
-    assert only_fault(found).startswith("job.yaml, item 1, line 1: ")
-    assert [manifest.name for manifest in found.manifests] == ["mnist"]
+    loaded = from_text(text)
+    assert says in only_fault(loaded)
+    assert only_fault(loaded).startswith("job.yaml, item 1, line 1: ")
+    assert [manifest.name for manifest in loaded.manifests] == ["mnist"]
 
 
 def test_all_faults_are_raised_together_for_those_who_want_every_manifest() -> None:
@@ -174,8 +174,8 @@ def test_all_faults_are_raised_together_for_those_who_want_every_manifest() -> N
 
 
 def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
-    found = load([str(tmp_path), str(tmp_path / "none"), "a\0b"])
-    assert [str(fault).removeprefix(str(tmp_path)) for fault in found.faults] == [
+    loaded = load([str(tmp_path), str(tmp_path / "none"), "a\0b"])
+    assert [str(fault).removeprefix(str(tmp_path)) for fault in loaded.faults] == [
         ": is a directory; name the files in it",
         "/none: there is no such file",
         "'a\\x00b': is no name of a file",

@@ -48,23 +48,23 @@ VALUES = st.recursive(
 
 @given(st.binary(max_size=80))
 def test_reading_never_raises_on_bytes(data: bytes) -> None:
-    found = read(data, "any")
-    assert found.manifests or found.faults
+    loaded = read(data, "any")
+    assert loaded.manifests or loaded.faults
 
 
 @given(YAML_LIKE)
 def test_reading_never_raises_on_text_that_looks_like_yaml(text: str) -> None:
-    found = read(text.encode("utf-8", "replace"), "any")
-    assert all(str(fault).isprintable() for fault in found.faults)
+    loaded = read(text.encode("utf-8", "replace"), "any")
+    assert all(str(fault).isprintable() for fault in loaded.faults)
 
 
 @given(VALUES)
 def test_json_is_read_as_what_it_is(value: Any) -> None:
-    found = read(
+    loaded = read(
         json.dumps({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "x": value}).encode(),
         "any",
     )
-    assert [manifest.raw["x"] for manifest in found.manifests] == [value]
+    assert [manifest.raw["x"] for manifest in loaded.manifests] == [value]
 
 
 @given(st.dictionaries(TEXTS, VALUES, min_size=1, max_size=4))
@@ -100,5 +100,5 @@ def test_env_values_that_look_like_secrets_are_not_shown() -> None:
 
 
 def test_ordinary_env_values_are_shown() -> None:
-    env = [{"name": each, "value": "1"} for each in ("LR", "TOKENIZERS_PARALLELISM", "PWD", "EPOCHS", "URL")]
+    env = [{"name": name, "value": "1"} for name in ("LR", "TOKENIZERS_PARALLELISM", "PWD", "EPOCHS", "URL")]
     assert redacted({"env": env}) == {"env": env}

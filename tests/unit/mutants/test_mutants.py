@@ -25,16 +25,16 @@ def mutant(old: str = ASKED, new: str = "if asked:", equivalent: str = "") -> Mu
 
 def test_no_mutant_is_stale() -> None:
     stale = []
-    for each in mutants():
+    for mutant in mutants():
         try:
-            each.check()
+            mutant.check()
         except Stale as error:
             stale.append(str(error))
     assert stale == []
 
 
 def test_no_two_mutants_are_the_same_change() -> None:
-    assert len({(each.module, each.old, each.new) for each in mutants()}) == len(mutants())
+    assert len({(mutant.module, mutant.old, mutant.new) for mutant in mutants()}) == len(mutants())
 
 
 def test_a_mutant_of_an_unknown_name_is_refused() -> None:

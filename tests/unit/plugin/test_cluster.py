@@ -21,13 +21,13 @@ TWO = discovery("PyTorchTrainingJob", "DeepSpeedJob")
 
 
 def names(jobs: list[dict[str, Any]]) -> list[str]:
-    return [each["metadata"]["name"] for each in jobs]
+    return [manifest["metadata"]["name"] for manifest in jobs]
 
 
 def test_what_is_written_twice_is_the_same() -> None:
     assert {kind.names.api_version for kind in KINDS} <= set(GROUP_VERSIONS)
     assert {version.split("/")[0] for version in GROUP_VERSIONS} == set(observe.JOB_GROUPS)
-    assert {(each.api_version, each.kind) for each in SERVED} == groups.KINDS
+    assert {(names.api_version, names.kind) for names in SERVED} == groups.KINDS
 
 
 def test_kinds_are_those_that_say_that_they_are_ours() -> None:
@@ -39,8 +39,11 @@ def test_kinds_are_those_that_say_that_they_are_ours() -> None:
 
 
 def test_a_kind_of_ours_is_known_whoever_installed_its_crd() -> None:
-    found = [{"name": "pytorchjobs", "kind": "PyTorchJob"}, {"name": "pytorchjobs/scale", "kind": "Scale"}]
-    theirs = {"/apis/kubeflow.org/v1": {"resources": [*found, {"name": "mpijobs", "kind": "MPIJob"}]}}
+    resources = [
+        {"name": "pytorchjobs", "kind": "PyTorchJob"},
+        {"name": "pytorchjobs/scale", "kind": "Scale"},
+    ]
+    theirs = {"/apis/kubeflow.org/v1": {"resources": [*resources, {"name": "mpijobs", "kind": "MPIJob"}]}}
     with cluster(more=theirs) as (asked, _):
         assert [kind.plural for kind in asked.kinds()] == ["pytorchtrainingjobs", "pytorchjobs"]
 
@@ -101,7 +104,7 @@ def test_a_name_that_several_kinds_have_needs_the_kind() -> None:
         ):
             asked.wish("pause", "team", "train")
         assert asked.job("team", "train", kind="deepspeedjob")["kind"] == "DeepSpeedJob"
-        assert not [each for each in fake.asked if each.method == "PATCH"]
+        assert not [request for request in fake.asked if request.method == "PATCH"]
 
 
 def test_a_name_that_is_not_there_is_answered_with_the_nearest_that_may_be_known() -> None:
@@ -164,7 +167,7 @@ def test_a_finished_job_gets_no_patch() -> None:
         wished(fake, **{f"GET {JOBS}/train": job(phase="Failed")})
         with pytest.raises(NotPossible, match=r"cannot be paused: it has ended \(Failed\)"):
             asked.wish("pause", "team", "train")
-        assert {each.method for each in fake.asked} == {"GET"}
+        assert {request.method for request in fake.asked} == {"GET"}
 
 
 def test_a_job_that_is_being_deleted_gets_no_patch() -> None:
@@ -174,7 +177,7 @@ def test_a_job_that_is_being_deleted_gets_no_patch() -> None:
         wished(fake, **{f"GET {JOBS}/train": leaving})
         with pytest.raises(NotPossible, match="is being deleted"):
             asked.wish("pause", "team", "train")
-        assert {each.method for each in fake.asked} == {"GET"}
+        assert {request.method for request in fake.asked} == {"GET"}
 
 
 def test_a_job_that_was_replaced_meanwhile_is_not_touched() -> None:
@@ -206,8 +209,8 @@ def test_a_watch_tells_what_is_there_then_what_changes_and_goes_on_where_it_was(
 
     with cluster(more={JOBS: answer}) as (asked, _):
         changes = asked.watch(namespace="team")
-        found = [next(changes) for _ in range(4)]
-    assert [(type_, item and item["metadata"]["name"]) for type_, item in found] == [
+        taken = [next(changes) for _ in range(4)]
+    assert [(type_, item and item["metadata"]["name"]) for type_, item in taken] == [
         ("ADDED", "a"),
         ("SYNCED", {}),
         ("ADDED", "b"),
@@ -221,7 +224,7 @@ def test_the_api_server_selects_by_labels_in_every_request() -> None:
     asked_for: list[tuple[str, str]] = []
 
     def answer(asked: Asked) -> Any:
-        what = next((each for each in ("watch", "continue", "limit") if each in asked.query), "list")
+        what = next((name for name in ("watch", "continue", "limit") if name in asked.query), "list")
         asked_for.append((what, asked.query["labelSelector"]))
         if what == "watch":
             too_old = {"type": "ERROR", "object": {"code": 410, "message": "too old"}}
@@ -233,8 +236,8 @@ def test_the_api_server_selects_by_labels_in_every_request() -> None:
 
     with cluster(more={JOBS: answer}) as (asked, _):
         changes = asked.watch(namespace="team", selector="team in (a,b)")
-        found = [next(changes) for _ in range(4)]
-    assert [type_ for type_, _ in found] == ["ADDED", "SYNCED", "MODIFIED", "MODIFIED"]
+        taken = [next(changes) for _ in range(4)]
+    assert [type_ for type_, _ in taken] == ["ADDED", "SYNCED", "MODIFIED", "MODIFIED"]
     assert [what for what, _ in asked_for[:6]] == ["limit", "continue", "list", "watch", "list", "watch"]
     assert {selector for _, selector in asked_for} == {"team in (a,b)"}
     negated: list[str] = []
@@ -264,8 +267,8 @@ def test_a_watch_that_came_too_late_lists_again() -> None:
 
     with cluster(more={JOBS: answer}) as (asked, _):
         changes = asked.watch(namespace="team")
-        found = [next(changes) for _ in range(4)]
-    assert [type_ for type_, _ in found] == ["ADDED", "SYNCED", "MODIFIED", "MODIFIED"]
+        taken = [next(changes) for _ in range(4)]
+    assert [type_ for type_, _ in taken] == ["ADDED", "SYNCED", "MODIFIED", "MODIFIED"]
     assert asked_for[:4] == ["list", "10", "list", "30"]
 
 

@@ -25,18 +25,18 @@ async def alive(kind: Kind) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A job of the kind with all its pods."""
     async with app_in_memory() as app:
         await app.submit(manifests_of(kind), "tests")
-        found: list[dict[str, Any]] = []
+        manifests: list[dict[str, Any]] = []
         job: dict[str, Any] = {}
 
         async def all_are_there() -> bool:
             nonlocal job
-            job = next(each for each in await app.jobs() if each["kind"] == kind.names.kind)
+            job = next(job for job in await app.jobs() if job["kind"] == kind.names.kind)
             children = await app.cluster.children("default", job["metadata"]["uid"])
-            found[:] = [child for child in children if child["kind"] == "Pod"]
-            return bool(found) and len(found) == len(replicas_of(job))
+            manifests[:] = [child for child in children if child["kind"] == "Pod"]
+            return bool(manifests) and len(manifests) == len(replicas_of(job))
 
         await until(all_are_there)
-        return job, found
+        return job, manifests
 
 
 def selected(pods: list[dict[str, Any]], selector: str) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ def selected(pods: list[dict[str, Any]], selector: str) -> list[dict[str, Any]]:
 
 def discovery() -> dict[str, Any]:
     """What the API server says of the CRDs of all kinds."""
-    found: dict[str, Any] = {}
+    paths: dict[str, Any] = {}
     for names in SERVED:
         crd = kind_of(names.api_version, names.kind).crd(names)["spec"]["names"]
         about = {
@@ -64,8 +64,8 @@ def discovery() -> dict[str, Any]:
             "shortNames": crd.get("shortNames"),
             "categories": crd["categories"],
         }
-        found.setdefault(f"/apis/{names.api_version}", {"resources": []})["resources"].append(about)
-    return found
+        paths.setdefault(f"/apis/{names.api_version}", {"resources": []})["resources"].append(about)
+    return paths
 
 
 def shown(fake: Fake, job: dict[str, Any], pods: list[dict[str, Any]]) -> None:
@@ -99,11 +99,11 @@ def test_the_log_of_each_replica_is_found(kind: Kind) -> None:
     with server(discovery()) as fake:
         shown(fake, job, pods)
         cluster = ClusterJobs(fake.api())
-        found = {each: said(cluster, name, replica=each) for each in replicas_of(job)}
-        assert sorted(found.values()) == sorted(pod["metadata"]["name"] for pod in pods)
+        logs = {replica: said(cluster, name, replica=replica) for replica in replicas_of(job)}
+        assert sorted(logs.values()) == sorted(pod["metadata"]["name"] for pod in pods)
         plan = kind.admit(name, job["spec"]).plan
         assert plan is not None
-        assert said(cluster, name) == found[plan.leading]
+        assert said(cluster, name) == logs[plan.leading]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
@@ -131,7 +131,7 @@ def test_pods_of_a_kind_that_is_not_known_here_are_found_by_what_all_have() -> N
         assert said(ClusterJobs(fake.api()), job["metadata"]["name"]) in {
             pod["metadata"]["name"] for pod in pods
         }
-        assert "replica-type,replica-index" in [each.query.get("labelSelector") for each in fake.asked]
+        assert "replica-type,replica-index" in [request.query.get("labelSelector") for request in fake.asked]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
@@ -165,8 +165,8 @@ def test_a_kind_is_called_as_kubectl_lets_users_call_it(kind: Kind) -> None:
     with server(discovery()) as fake:
         cluster = ClusterJobs(fake.api())
         for word in (names.kind, names.plural, names.singular, *names.short, names.kind.upper()):
-            assert names.kind in [each.kind for each in cluster.kinds(word)]
-            meant = {kind_of(each.api_version, each.kind).names for each in cluster.kinds(word)}
+            assert names.kind in [served.kind for served in cluster.kinds(word)]
+            meant = {kind_of(served.api_version, served.kind).names for served in cluster.kinds(word)}
             assert len(meant) == 1
 
 

@@ -49,9 +49,9 @@ def said(pods: Any = ALL, *, phase: str = "Running", **wanted: Any) -> tuple[str
         return answer
 
     logs = {f"{PODS}/train-x-{name}/log": log(name) for name in ("master-0", "worker-0", "worker-1")}
-    found = job(phase=phase, **STATUS)
+    manifest = job(phase=phase, **STATUS)
     with (
-        cluster(more={f"{JOBS}/train": found, PODS: pods, **logs}) as (asked, _),
+        cluster(more={f"{JOBS}/train": manifest, PODS: pods, **logs}) as (asked, _),
         asked.logs("team", "train", **wanted) as pieces,
     ):
         return b"".join(pieces).decode(), asked_for[0].query

@@ -80,4 +80,4 @@ def test_a_listing_imports_nothing_big() -> None:
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert [each for each in HEAVY if each in done.stdout.split()] == []
+    assert [name for name in HEAVY if name in done.stdout.split()] == []

@@ -26,7 +26,7 @@ class Hello(BaseHTTPRequestHandler):
     """Says who the client's certificate belongs to."""
 
     def do_GET(self) -> None:
-        subject = dict(each[0] for each in self.connection.getpeercert()["subject"])
+        subject = dict(attribute[0] for attribute in self.connection.getpeercert()["subject"])
         data = f'"{subject["commonName"]}"'.encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
@@ -39,7 +39,7 @@ class Hello(BaseHTTPRequestHandler):
 
 def certificate(folder: Path, name: str) -> tuple[Path, Path]:
     """A self-signed certificate of that name, and its key."""
-    found = folder / f"{name}.crt", folder / f"{name}.key"
+    files = folder / f"{name}.crt", folder / f"{name}.key"
     command = [
         "openssl",
         "req",
@@ -52,9 +52,9 @@ def certificate(folder: Path, name: str) -> tuple[Path, Path]:
         "-subj",
         f"/CN={name}",
     ]
-    command += ["-addext", f"subjectAltName=DNS:{name}", "-out", str(found[0]), "-keyout", str(found[1])]
+    command += ["-addext", f"subjectAltName=DNS:{name}", "-out", str(files[0]), "-keyout", str(files[1])]
     subprocess.run(command, check=True, capture_output=True)
-    return found
+    return files
 
 
 @pytest.fixture(scope="module")

@@ -54,12 +54,12 @@ class Fake:
 
     def reply(self, asked: Asked) -> Reply:
         self.asked.append(asked)
-        found = self.answers.get(f"{asked.method} {asked.path}", self.answers.get(asked.path))
-        if callable(found):
-            found = found(asked)
-        if found is None:
+        answer = self.answers.get(f"{asked.method} {asked.path}", self.answers.get(asked.path))
+        if callable(answer):
+            answer = answer(asked)
+        if answer is None:
             return status(404, f'"{asked.path}" not found', "NotFound")
-        return found if isinstance(found, Reply) else Reply(found)
+        return answer if isinstance(answer, Reply) else Reply(answer)
 
     def api(self, **user: Any) -> ApiServer:
         """A client of it, for a user with these fields of a kubeconfig."""
@@ -120,12 +120,12 @@ def server(answers: dict[str, Any] | None = None) -> Iterator[Fake]:
 
 def discovery(*kinds: str, group: str = "batch.tensorstack.dev/v1beta1") -> dict[str, Any]:
     """The kinds of one group, each with its subresource."""
-    found = []
+    resources = []
     for kind in kinds:
         plural = f"{kind.lower()}s"
-        found.append({"name": plural, "kind": kind, "categories": ["all", "jobledger"]})
-        found.append({"name": f"{plural}/status", "kind": kind})
-    return {f"/apis/{group}": {"resources": found}}
+        resources.append({"name": plural, "kind": kind, "categories": ["all", "jobledger"]})
+        resources.append({"name": f"{plural}/status", "kind": kind})
+    return {f"/apis/{group}": {"resources": resources}}
 
 
 def job(

@@ -74,34 +74,34 @@ class Desk:
 
     async def bodies(self) -> bytes:
         """All that the log holds."""
-        return b"".join([each.body async for batch in self.log.scan() for each in batch])
+        return b"".join([record.body async for batch in self.log.scan() for record in batch])
 
 
 @asynccontextmanager
 async def desk() -> AsyncIterator[Desk]:
-    found = Desk()
-    running = asyncio.create_task(found.controller.run())
+    desk = Desk()
+    running = asyncio.create_task(desk.controller.run())
     try:
         async with asyncio.timeout(60):
-            yield found
+            yield desk
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
 
 async def until(holds: Callable[[], Awaitable[Any]]) -> Any:
-    while not (found := await holds()):  # noqa: ASYNC110 - nothing tells of it
+    while not (outcome := await holds()):  # noqa: ASYNC110 - nothing tells of it
         await asyncio.sleep(0.01)
-    return found
+    return outcome
 
 
 def values_of(pod: Manifest) -> dict[str, list[Any]]:
     """Name of a variable → what its containers have for it."""
-    found: dict[str, list[Any]] = {}
-    for each in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ())):
-        for entry in each.get("env") or ():
-            found.setdefault(entry["name"], []).append(entry.get("value", entry.get("valueFrom")))
-    return found
+    values: dict[str, list[Any]] = {}
+    for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ())):
+        for entry in container.get("env") or ():
+            values.setdefault(entry["name"], []).append(entry.get("value", entry.get("valueFrom")))
+    return values
 
 
 async def test_pods_have_the_values_and_the_log_has_none() -> None:
@@ -164,10 +164,10 @@ async def test_no_pod_is_made_with_another_value_and_the_job_goes_on_once_it_is_
         first = await until(there.pod)
         await there.set_value("another")
 
-        async def noticed() -> bool:
+        async def events_say_so() -> bool:
             return b"ImmutableFieldChanged" in await there.bodies()
 
-        await until(noticed)
+        await until(events_say_so)
         await there.cluster.delete(Ref.of(first), uid=first["metadata"]["uid"])
 
         async def refused() -> list[str]:
@@ -190,9 +190,9 @@ def observed(spec: dict[str, Any], keys: tuple[bytes, ...], *, generation: int =
     """What a bridge with these keys says of the job; without any it says the literal values."""
     meta = {"name": "mnist", "namespace": "demo", "uid": "u-1", "generation": generation}
     raw = {"apiVersion": API, "kind": KIND, "metadata": meta, "spec": spec}
-    (found,) = observe(Change(Verb.MODIFIED, raw, START))
-    assert isinstance(found, JobObserved)
-    return EnvValues(keys, conceals=bool(keys)).concealed(found)
+    (observation,) = observe(Change(Verb.MODIFIED, raw, START))
+    assert isinstance(observation, JobObserved)
+    return EnvValues(keys, conceals=bool(keys)).concealed(observation)
 
 
 def announced(before: JobObserved, after: JobObserved) -> list[str]:
@@ -223,23 +223,23 @@ def test_a_changed_value_is_told_from_the_same_one() -> None:
 def test_a_new_key_first_and_the_old_one_behind_it_resolve_both() -> None:
     old, new = EnvValues((KEY,), conceals=True), EnvValues((b"the next key of them", KEY), conceals=True)
     raw = {"metadata": {"uid": "u-1"}, "spec": spec_with_env()}
-    for each in (old, new):
-        concealed = each.concealed(observed(spec_with_env(), ())).spec
+    for env_values in (old, new):
+        concealed = env_values.concealed(observed(spec_with_env(), ())).spec
         assert new.resolved(dict(concealed), new.values(raw)) == spec_with_env()
     with pytest.raises(Unresolved, match="TEAM, SCRIPT"):
         old.resolved(dict(new.concealed(observed(spec_with_env(), ())).spec), old.values(raw))
 
 
 def test_equal_values_of_two_jobs_do_not_show_that_they_are_equal() -> None:
-    values, seen = EnvValues((KEY,), conceals=True), observed(spec_with_env(), ())
-    other = seen.changed(job=JobUid("u-2"))
-    assert values.concealed(seen).spec != values.concealed(other).spec
+    values, observation = EnvValues((KEY,), conceals=True), observed(spec_with_env(), ())
+    other = observation.changed(job=JobUid("u-2"))
+    assert values.concealed(observation).spec != values.concealed(other).spec
 
 
 def test_what_is_no_text_gets_into_the_log_as_nothing() -> None:
     spec = {"env": [{"name": "A", "value": 4711}, {"name": "B", "value": {"c": "literal"}}]}
-    seen = observed(spec_with_env(), ()).changed(spec=spec)
-    assert EnvValues((KEY,), conceals=True).concealed(seen).spec == {
+    observation = observed(spec_with_env(), ()).changed(spec=spec)
+    assert EnvValues((KEY,), conceals=True).concealed(observation).spec == {
         "env": [{"name": "A", "value": 0}, {"name": "B", "value": {}}]
     }
 
@@ -249,10 +249,10 @@ def test_env_is_concealed_wherever_it_stands() -> None:
         "launcher": {"env": [{"name": "A", "value": "x"}]},
         "resumeSpecs": [{"a": {"env": [{"name": "B", "value": "y"}]}}],
     }
-    seen = observed(spec_with_env(), ()).changed(spec=nested)
-    found = EnvValues((KEY,), conceals=True).concealed(seen).spec
-    assert is_reference(found["launcher"]["env"][0]["value"])
-    assert is_reference(found["resumeSpecs"][0]["a"]["env"][0]["value"])
+    observation = observed(spec_with_env(), ()).changed(spec=nested)
+    spec = EnvValues((KEY,), conceals=True).concealed(observation).spec
+    assert is_reference(spec["launcher"]["env"][0]["value"])
+    assert is_reference(spec["resumeSpecs"][0]["a"]["env"][0]["value"])
 
 
 def test_a_concealed_job_is_refused_and_warned_of_as_any_other() -> None:

@@ -83,7 +83,7 @@ def routes_of(api: Any) -> Iterator[tuple[str, str]]:
 def address(path: str, name: str) -> str:
     """The path with something in the place of its parameters."""
     filled = {**VALUES, "name": name, "job": name}
-    return re.sub(r"\{(\w+)(?::\w+)?\}", lambda found: filled[found[1]], path)
+    return re.sub(r"\{(\w+)(?::\w+)?\}", lambda match: filled[match[1]], path)
 
 
 QUERIES: Final = {
@@ -113,9 +113,9 @@ async def answers(browser: Browser) -> Mapping[str, httpx.Response]:
     """What every route answers, reading first and deleting last."""
     api = browser.client._transport.app  # type: ignore[attr-defined]
     there = sorted(
-        set(routes_of(api)), key=lambda each: ("GET HEAD POST PATCH DELETE".find(each[0]), each[1])
+        set(routes_of(api)), key=lambda route: ("GET HEAD POST PATCH DELETE".find(route[0]), route[1])
     )
-    found: dict[str, httpx.Response] = {}
+    given: dict[str, httpx.Response] = {}
     for method, path in there:
         if path.endswith(LIVE) or (method, path) in AS_THEY_ARE:
             continue
@@ -125,8 +125,8 @@ async def answers(browser: Browser) -> Mapping[str, httpx.Response]:
                 answer = await browser.client.request(
                     method, target, headers=headers, **body_of(method, path)
                 )
-                found[f"{method} {target} {bool(headers)}"] = answer
-    return found
+                given[f"{method} {target} {bool(headers)}"] = answer
+    return given
 
 
 @pytest.fixture
@@ -142,15 +142,17 @@ async def test_no_route_and_no_page_shows_a_planted_secret(tmp_path: Path) -> No
         await browser.app.submit(written(JOB, config_map("settings", password=f"{MARK}-data")), "test")
         await browser.listed("train")
         await phase(browser.app, "train", "Running")
-        found = await answers(browser)
-        assert len(found) > 60
-        assert [name for name, each in found.items() if MARK in each.text or MARK in str(each.headers)] == []
-        assert [name for name, each in found.items() if each.status_code == 500] == []
-        shown = [each.text for each in found.values() if each.status_code == 200]
-        assert sum("&lt;redacted&gt;" in each or "<redacted>" in each for each in shown) >= 8
-        text = found["GET /jobs/default/PyTorchTrainingJob/train/manifest?download=1 False"].text
+        given = await answers(browser)
+        assert len(given) > 60
+        assert [
+            name for name, answer in given.items() if MARK in answer.text or MARK in str(answer.headers)
+        ] == []
+        assert [name for name, answer in given.items() if answer.status_code == 500] == []
+        shown = [answer.text for answer in given.values() if answer.status_code == 200]
+        assert sum("&lt;redacted&gt;" in name or "<redacted>" in name for name in shown) >= 8
+        text = given["GET /jobs/default/PyTorchTrainingJob/train/manifest?download=1 False"].text
         assert [argument for argument in ORDINARY_ARGS if argument not in text] == []
-        created = next(each for name, each in found.items() if name.startswith("POST /v1/jobs "))
+        created = next(answer for name, answer in given.items() if name.startswith("POST /v1/jobs "))
         assert created.status_code == 201
 
 
@@ -242,7 +244,7 @@ NO_EXIT: Final = {
 
 
 def test_every_verb_of_the_command_line_is_looked_at() -> None:
-    verbs = {each for group in GROUPS.values() for each in group}
+    verbs = {name for group in GROUPS.values() for name in group}
     assert verbs == {*AGAINST_A_SERVER, *OF_THE_LEDGER, *NO_EXIT}
 
 
@@ -285,10 +287,10 @@ def older_server() -> Iterator[str]:
         def answer(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             path = self.path.partition("?")[0]
-            found: Any = {"items": [event]} if path.endswith("/events") else job
-            found = {"kind": "List", "items": [job]} if path.endswith("/v1/jobs") else found
-            found = {"type": "DELETED", "object": job} if path.endswith("/watch") else found
-            data = json.dumps(found).encode()
+            body: Any = {"items": [event]} if path.endswith("/events") else job
+            body = {"kind": "List", "items": [job]} if path.endswith("/v1/jobs") else body
+            body = {"type": "DELETED", "object": job} if path.endswith("/watch") else body
+            data = json.dumps(body).encode()
             self.send_response(201 if self.command == "POST" and path.endswith("/v1/jobs") else 200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
@@ -319,8 +321,8 @@ def test_no_verb_prints_what_an_older_server_sends(
     monkeypatch.setenv("JOBLEDGER_STORE", str(tmp_path / "ledger.db"))
     with older_server() as url:
         monkeypatch.setenv("JOBLEDGER_SERVER", url)
-        for line in [each for lines in AGAINST_A_SERVER.values() for each in lines]:
-            run_command([str(file) if each == "FILE" else each for each in line])
+        for line in [line for lines in AGAINST_A_SERVER.values() for line in lines]:
+            run_command([str(file) if cell == "FILE" else cell for cell in line])
             said = capsys.readouterr()
             assert MARK not in said.out + said.err, line
             assert "this is a bug" not in said.err, said.err
@@ -346,8 +348,8 @@ def test_no_verb_prints_what_an_older_log_holds(
     asyncio.run(work())
     monkeypatch.setenv("JOBLEDGER_STORE", str(path))
     monkeypatch.setenv("JOBLEDGER_NAMESPACE", "demo")
-    for line in [each for lines in OF_THE_LEDGER.values() for each in lines]:
-        run_command([str(file) if each == "FILE" else each for each in line])
+    for line in [cells for lines in OF_THE_LEDGER.values() for cells in lines]:
+        run_command([str(file) if cell == "FILE" else cell for cell in line])
         said = capsys.readouterr()
         assert said.out + said.err, line
         assert MARK not in said.out + said.err, line
@@ -390,9 +392,9 @@ async def test_events_and_statuses_of_an_older_log_quote_no_secret(planted_messa
     )
     await KubeEvents(log, states, cluster).advance()  # type: ignore[arg-type]
     await Status(states, cluster).visit(planted_messages.uid)  # type: ignore[arg-type]
-    said = [str(each) for each in cluster.taken]
-    assert sum("<redacted>" in each for each in said) >= 2
-    assert not [each for each in said if MARK in each]
+    said = [str(event) for event in cluster.taken]
+    assert sum("<redacted>" in word for word in said) >= 2
+    assert not [word for word in said if MARK in word]
 
 
 def test_a_refusal_of_the_api_server_reaches_nobody_with_secrets_of_what_was_sent() -> None:
@@ -410,10 +412,10 @@ def test_what_a_runtime_says_of_a_container_is_observed_without_secrets() -> Non
     status = {"phase": "Failed", "containerStatuses": [{"name": "pytorch", "state": ended}]}
     raw = pod(job(uid="j-1"), attempt=1) | {"status": status}
     raw["metadata"] |= {"uid": "p-1"}
-    (seen,) = observe(Change(Verb.MODIFIED, raw, datetime(2024, 1, 9, tzinfo=UTC)))
-    assert isinstance(seen, PodObserved)
-    assert "executable file not found" in seen.message
-    assert MARK not in seen.message
+    (observation,) = observe(Change(Verb.MODIFIED, raw, datetime(2024, 1, 9, tzinfo=UTC)))
+    assert isinstance(observation, PodObserved)
+    assert "executable file not found" in observation.message
+    assert MARK not in observation.message
 
 
 @pytest.mark.parametrize("form", ["console", "json"])

@@ -73,18 +73,18 @@ class World:
 
     def status(self) -> dict[str, Any]:
         """Of the job object."""
-        found = self.cluster.objects.peek(REF)
-        assert found is not None
-        status: dict[str, Any] = found["status"]
+        manifest = self.cluster.objects.peek(REF)
+        assert manifest is not None
+        status: dict[str, Any] = manifest["status"]
         return status
 
     @property
     def state(self) -> JobState:
         """The job as the log has it."""
-        found = self.cluster.objects.peek(REF)
-        assert found is not None
+        manifest = self.cluster.objects.peek(REF)
+        assert manifest is not None
         assert self.controller is not None
-        state = self.controller.states.state(JobUid(found["metadata"]["uid"]))
+        state = self.controller.states.state(JobUid(manifest["metadata"]["uid"]))
         assert state is not None
         return state
 
@@ -126,7 +126,7 @@ def test_a_restarted_job_whose_log_was_lost_keeps_its_pod_and_its_count() -> Non
         world.cluster.end_pod(REF.namespace, pod["metadata"]["name"], exit_code=137)
         await asyncio.sleep(15)
         uids = world.uids
-        assert [each["metadata"]["annotations"][ATTEMPT] for each in world.pods] == ["2"]
+        assert [pod["metadata"]["annotations"][ATTEMPT] for pod in world.pods] == ["2"]
         await world.forget()
         assert world.uids == uids
         assert (world.state.phase, world.state.spent) == (Phase.RUNNING, 1)
@@ -165,8 +165,8 @@ def test_a_log_that_was_restored_goes_on_with_the_pods_that_there_are() -> None:
         uids = world.uids
         await world.stop()
         world.log = MemoryLog()
-        for each in old:
-            await world.log.append([EntryDraft(each.job, each.seq, each.body)])
+        for past in old:
+            await world.log.append([EntryDraft(past.job, past.seq, past.body)])
         await world.start()
         assert world.uids == uids
         assert world.state.phase is Phase.RUNNING
@@ -180,10 +180,10 @@ def test_a_pod_whose_owner_was_taken_away_is_taken_back() -> None:
         [pod] = world.pods
         world.strip(pod)
         await asyncio.sleep(5)
-        [found] = world.pods
-        assert found["metadata"]["uid"] == pod["metadata"]["uid"]
-        assert found["metadata"]["ownerReferences"] == pod["metadata"]["ownerReferences"]
-        assert EVIDENCE in found["metadata"]["finalizers"]
+        [manifest] = world.pods
+        assert manifest["metadata"]["uid"] == pod["metadata"]["uid"]
+        assert manifest["metadata"]["ownerReferences"] == pod["metadata"]["ownerReferences"]
+        assert EVIDENCE in manifest["metadata"]["finalizers"]
         assert world.state.phase is Phase.RUNNING
 
     lives(story)
@@ -196,9 +196,9 @@ def test_a_pod_whose_owner_was_taken_away_while_nobody_looked_is_taken_back() ->
         [pod] = world.pods
         world.strip(pod)
         await world.start()
-        [found] = world.pods
-        assert found["metadata"]["uid"] == pod["metadata"]["uid"]
-        assert found["metadata"]["ownerReferences"] == pod["metadata"]["ownerReferences"]
+        [manifest] = world.pods
+        assert manifest["metadata"]["uid"] == pod["metadata"]["uid"]
+        assert manifest["metadata"]["ownerReferences"] == pod["metadata"]["ownerReferences"]
 
     lives(story)
 
@@ -215,10 +215,10 @@ def test_a_pod_that_lost_owner_and_labels_is_its_job_s_again_with_both(shown: bo
         world.strip(pod)
         world.cluster.objects.patch(Ref.of(pod), {"metadata": {"labels": None}})
         await asyncio.sleep(25)
-        [found] = world.pods
-        assert found["metadata"]["uid"] == pod["metadata"]["uid"]
-        assert found["metadata"]["labels"] == pod["metadata"]["labels"]
-        assert found["metadata"]["ownerReferences"] == pod["metadata"]["ownerReferences"]
+        [manifest] = world.pods
+        assert manifest["metadata"]["uid"] == pod["metadata"]["uid"]
+        assert manifest["metadata"]["labels"] == pod["metadata"]["labels"]
+        assert manifest["metadata"]["ownerReferences"] == pod["metadata"]["ownerReferences"]
 
     lives(story)
 
@@ -249,7 +249,9 @@ def test_somebody_elses_pod_of_the_name_is_left_alone_and_said_to_be_in_the_way(
         )
         await asyncio.sleep(30)
         assert world.pods[0]["metadata"]["ownerReferences"] == [other]
-        [condition] = [each for each in world.status()["conditions"] if each["type"] == "Initialized"]
+        [condition] = [
+            condition for condition in world.status()["conditions"] if condition["type"] == "Initialized"
+        ]
         assert condition["reason"] == "NameConflict"
 
     lives(story)

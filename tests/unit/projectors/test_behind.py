@@ -38,7 +38,7 @@ async def unheard(_: Observation) -> None:
     return
 
 
-def left_after_a_visit(told: TorchStory, old: JobState) -> set[str]:
+def left_after_a_visit(story: TorchStory, old: JobState) -> set[str]:
     """Of the children that the job has by now, those that are there after a visit with a state that is `old`."""
     left: set[str] = set()
 
@@ -46,11 +46,11 @@ def left_after_a_visit(told: TorchStory, old: JobState) -> set[str]:
         clock = LoopClock(datetime(2024, 1, 9, 15, tzinfo=UTC))
         cluster = MemoryCluster(clock=clock.now)
         cluster.disturbance = lambda _: ()
-        for child in told.children.values():
+        for child in story.children.values():
             if child["kind"] == "Pod":
                 child["metadata"]["annotations"] = {ATTEMPT: "1"}
             await cluster.create(child)
-        await Children(Behind(told, old), cluster, unheard, clock).visit(told.uid)
+        await Children(Behind(story, old), cluster, unheard, clock).visit(story.uid)
         left.update(
             f"{kind}/{object_['metadata']['name']}"
             for kind in ("Pod", "Service")

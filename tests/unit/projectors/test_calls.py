@@ -53,7 +53,7 @@ async def test_a_child_of_a_deleted_job_is_deleted_by_its_uid_and_version() -> N
     pod = visits.cluster.objects.get(Ref.of(pod))
     await visits.visit()
     deleted = [call for call in visits.cluster.calls if call.verb == "delete"]
-    assert {(each.ref, each.uid, each.version) for each in deleted} == {
+    assert {(call.ref, call.uid, call.version) for call in deleted} == {
         (Ref.of(manifest), manifest["metadata"]["uid"], manifest["metadata"]["resourceVersion"])
         for manifest in (pod, service)
     }
@@ -102,7 +102,7 @@ async def test_a_pod_is_released_by_its_uid() -> None:
     visits.story.pod("worker-0", "Failed", exit_code=137)
     visits.knows()
     await visits.visit()
-    assert [each.uid for each in visits.cluster.made("release")] == [pod["metadata"]["uid"]]
+    assert [call.uid for call in visits.cluster.made("release")] == [pod["metadata"]["uid"]]
 
 
 @on_simulated_time

@@ -74,11 +74,11 @@ class World:
 
     def remove(self, kind: str) -> None:
         """The only object of a kind is gone at once, whatever held it."""
-        (found,) = self.cluster.objects.peek_all(kind)
+        (manifest,) = self.cluster.objects.peek_all(kind)
         if kind == "Pod":
-            self.cluster.delete_pod(REF.namespace, found["metadata"]["name"], force=True)
+            self.cluster.delete_pod(REF.namespace, manifest["metadata"]["name"], force=True)
         else:
-            self.cluster.objects.delete(Ref.of(found))
+            self.cluster.objects.delete(Ref.of(manifest))
 
     async def begins_to_go(self, kind: str) -> None:
         """Somebody deletes the only object of a kind, which does not go at once."""
@@ -98,9 +98,9 @@ class World:
     @property
     def state(self) -> JobState:
         """The job as the log has it."""
-        found = self.cluster.objects.peek(REF)
-        assert found is not None
-        state = self.controllers[0].states.state(JobUid(found["metadata"]["uid"]))
+        manifest = self.cluster.objects.peek(REF)
+        assert manifest is not None
+        state = self.controllers[0].states.state(JobUid(manifest["metadata"]["uid"]))
         assert state is not None
         return state
 
@@ -116,8 +116,8 @@ def lives(processes: Processes, story: Callable[[World], Coroutine[Any, Any, Non
             try:
                 await story(world)
             finally:
-                for each in running:
-                    each.cancel()
+                for task in running:
+                    task.cancel()
 
     run_simulated(whole(), seed=1)
 

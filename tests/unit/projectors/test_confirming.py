@@ -60,9 +60,9 @@ class World:
         """Somebody says that this job is there."""
         raw = deepcopy(dict(manifest))
         raw["metadata"] = {"namespace": "demo", **raw["metadata"], "uid": uid, "generation": generation}
-        seen = job_seen(Change(Verb.ADDED, raw, START))
-        assert isinstance(seen, JobObserved)
-        await self.inbox.put([seen])
+        observation = job_seen(Change(Verb.ADDED, raw, START))
+        assert isinstance(observation, JobObserved)
+        await self.inbox.put([observation])
 
     async def submit(self, manifest: Mapping[str, Any]) -> str:
         """A user makes this job; its uid."""
@@ -250,9 +250,9 @@ def seen_of(kind: Kind, spec: Mapping[str, Any], generation: int = 1) -> JobObse
     )
 
 
-def state_of(seen: JobObserved, before: JobState | None = None) -> JobState:
+def state_of(observation: JobObserved, before: JobState | None = None) -> JobState:
     state = before or JobState(UID)
-    return fold(state, decide(state, seen))
+    return fold(state, decide(state, observation))
 
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
@@ -287,8 +287,8 @@ def with_other(spec: Any, at: tuple[Any, ...]) -> Any:
 @by_kind
 def test_the_spec_of_every_example_is_confirmed(kind: Kind) -> None:
     spec = job_of(kind).raw["spec"]
-    seen = seen_of(kind, spec)
-    assert compared(state_of(seen), seen) == (Confirmation.CONFIRMED, "")
+    observation = seen_of(kind, spec)
+    assert compared(state_of(observation), observation) == (Confirmation.CONFIRMED, "")
 
 
 @by_kind
@@ -355,19 +355,19 @@ def test_an_update_that_came_too_late_is_no_reason_for_doubt() -> None:
 
 def test_an_object_that_is_being_deleted_is_ahead() -> None:
     kind = KINDS[0]
-    seen = seen_of(kind, job_of(kind).raw["spec"])
-    deleted = seen.changed(terminating_since=START)
-    assert compared(state_of(seen), deleted)[0] is Confirmation.AHEAD
+    observation = seen_of(kind, job_of(kind).raw["spec"])
+    deleted = observation.changed(terminating_since=START)
+    assert compared(state_of(observation), deleted)[0] is Confirmation.AHEAD
 
 
 def test_another_object_or_none_is_refused() -> None:
     kind = KINDS[0]
-    seen = seen_of(kind, job_of(kind).raw["spec"])
-    state = state_of(seen)
-    assert compared(changed(state, uid=JobUid("another")), seen)[0] is Confirmation.REFUSED
+    observation = seen_of(kind, job_of(kind).raw["spec"])
+    state = state_of(observation)
+    assert compared(changed(state, uid=JobUid("another")), observation)[0] is Confirmation.REFUSED
     assert compared(state, None)[0] is Confirmation.REFUSED
-    assert compared(changed(state, name="train/status"), seen)[0] is Confirmation.REFUSED
-    assert compared(changed(state, namespace="kube-system"), seen)[0] is Confirmation.REFUSED
+    assert compared(changed(state, name="train/status"), observation)[0] is Confirmation.REFUSED
+    assert compared(changed(state, namespace="kube-system"), observation)[0] is Confirmation.REFUSED
 
 
 def test_an_object_that_may_not_be_read_is_refused_and_ends_nothing() -> None:

@@ -67,8 +67,12 @@ def running() -> Story:
     return Story(workers(1)).submit().at(5).pod("worker-0", "Running")
 
 
-def names(found: list[Write]) -> list[str]:
-    return [f"{type(each).__name__} {each.child.kind}" for each in found if isinstance(each, Create | Update)]
+def names(actions: list[Write]) -> list[str]:
+    return [
+        f"{type(action).__name__} {action.child.kind}"
+        for action in actions
+        if isinstance(action, Create | Update)
+    ]
 
 
 def test_missing_children_are_created_services_before_pods() -> None:
@@ -86,8 +90,8 @@ def test_a_pod_that_was_observed_and_is_gone_is_not_created_for_the_same_attempt
 
 def test_a_failed_pod_whose_end_is_known_is_released_and_deleted() -> None:
     story = running().pod("worker-0", "Failed", exit_code=137)
-    found = writes(story, [service(story), pod()])
-    assert [(type(each), each.uid) for each in found if isinstance(each, Delete | Release)] == [
+    actions = writes(story, [service(story), pod()])
+    assert [(type(action), action.uid) for action in actions if isinstance(action, Delete | Release)] == [
         (Release, "worker-0.1"),
         (Delete, "worker-0.1"),
     ]
@@ -95,11 +99,11 @@ def test_a_failed_pod_whose_end_is_known_is_released_and_deleted() -> None:
 
 def test_a_running_pod_is_not_released_before_its_end_is_in_the_log() -> None:
     story = running().pause()
-    found = writes(story, [service(story), pod()])
-    assert [type(each) for each in found] == [Delete]
+    actions = writes(story, [service(story), pod()])
+    assert [type(action) for action in actions] == [Delete]
     assert writes(story, [service(story), pod(deleting=True)]) == []
     story.pod("worker-0", "Failed", exit_code=143, deleting=True)
-    assert [type(each) for each in writes(story, [service(story), pod(deleting=True)])] == [Release]
+    assert [type(write) for write in writes(story, [service(story), pod(deleting=True)])] == [Release]
 
 
 def test_a_pod_deleted_by_somebody_is_held_until_its_end_is_known() -> None:
@@ -107,13 +111,13 @@ def test_a_pod_deleted_by_somebody_is_held_until_its_end_is_known() -> None:
     live = [service(story), pod(deleting=True)]
     assert writes(story, live) == []
     story.pod("worker-0", "Failed", exit_code=143, deleting=True)
-    assert [type(each) for each in writes(story, live)] == [Release]
+    assert [type(write) for write in writes(story, live)] == [Release]
 
 
 def test_a_deleted_pod_that_never_had_a_node_is_released() -> None:
     story = Story(workers(1)).submit().pod("worker-0", "Pending").pod("worker-0", "Pending", deleting=True)
     live = [service(story), pod(deleting=True, spec={}, status={"phase": "Pending"})]
-    assert [type(each) for each in writes(story, live)] == [Release]
+    assert [type(write) for write in writes(story, live)] == [Release]
 
 
 @pytest.mark.parametrize("grace", [None, 30])
@@ -127,7 +131,7 @@ def test_a_pod_that_is_over_is_held_until_the_log_has_heard_of_it_lest_it_is_mad
     live = [service(story), pod(deleting=True, grace=0)]
     assert writes(story, live) == [Hold("worker-0.1")]
     story.pod("worker-0", "Running", deleting=True)
-    assert [type(each) for each in writes(story, live)] == [Release]
+    assert [type(write) for write in writes(story, live)] == [Release]
     assert writes(story, [service(story)]) == []
 
 
@@ -137,7 +141,7 @@ def test_a_pod_that_has_ended_is_held_until_the_log_has_its_end_whoever_deletes_
     live = [service(story), pod(deleting=True, grace=0, status={"phase": phase})]
     assert writes(story, live) == []
     story.pod("worker-0", phase, deleting=True, own_ends=("pytorch",))
-    assert [type(each) for each in writes(story, live)] == [Release]
+    assert [type(write) for write in writes(story, live)] == [Release]
 
 
 def test_a_pod_of_an_earlier_attempt_is_let_go_although_the_log_has_not_heard_of_the_next() -> None:
@@ -148,7 +152,7 @@ def test_a_pod_of_an_earlier_attempt_is_let_go_although_the_log_has_not_heard_of
         service(story),
         pod(attempt=1, uid="a-late-one", deleting=True, grace=0, status={"phase": "Failed"}),
     ]
-    assert [type(each) for each in writes(story, live)] == [Release]
+    assert [type(write) for write in writes(story, live)] == [Release]
 
 
 def cleaned() -> Story:
@@ -160,7 +164,7 @@ def cleaned() -> Story:
 def test_r9_an_unfinished_pod_is_deleted_only_as_it_was_seen() -> None:
     live = pod("worker-1", status={"phase": "Running"})
     live["metadata"]["resourceVersion"] = "7"
-    [delete] = [each for each in writes(cleaned(), [live]) if isinstance(each, Delete)]
+    [delete] = [write for write in writes(cleaned(), [live]) if isinstance(write, Delete)]
     assert (delete.uid, delete.version) == ("worker-1.1", "7")
 
 
@@ -168,7 +172,7 @@ def test_r9_a_pod_that_ended_in_somebodys_deletion_before_is_let_go() -> None:
     story = Story(workers(2, runPolicy={"cleanUpPolicy": "Unfinished"})).submit().all_pods("Running")
     story.pod("worker-1", "Failed", exit_code=143, deleting=True).pod("worker-0", "Succeeded")
     live = pod("worker-1", deleting=True, grace=0, status={"phase": "Failed"})
-    assert [type(each) for each in writes(story, [live]) if isinstance(each, Delete | Release | Hold)] == [
+    assert [type(write) for write in writes(story, [live]) if isinstance(write, Delete | Release | Hold)] == [
         Release
     ]
 
@@ -176,11 +180,13 @@ def test_r9_a_pod_that_ended_in_somebodys_deletion_before_is_let_go() -> None:
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_r9_a_pod_that_has_ended_meanwhile_is_not_deleted_and_stays_when_the_log_knows(phase: str) -> None:
     story, live = cleaned(), [pod("worker-1", status={"phase": phase})]
-    found = writes(story, live)
-    assert [each for each in found if isinstance(each, Delete | Release | Hold)] == [Hold("worker-1.1")]
+    actions = writes(story, live)
+    assert [action for action in actions if isinstance(action, Delete | Release | Hold)] == [
+        Hold("worker-1.1")
+    ]
     story.pod("worker-1", phase)
-    found = writes(story, live)
-    assert [type(each) for each in found if isinstance(each, Delete | Release | Hold)] == [Release]
+    actions = writes(story, live)
+    assert [type(action) for action in actions if isinstance(action, Delete | Release | Hold)] == [Release]
 
 
 def test_a_pod_that_has_ended_and_does_not_say_its_attempt_is_let_go() -> None:
@@ -188,13 +194,13 @@ def test_a_pod_that_has_ended_and_does_not_say_its_attempt_is_let_go() -> None:
     story = running()
     live = pod(deleting=True, grace=0, status={"phase": "Failed"})
     live["metadata"]["annotations"][ATTEMPT] = "none"
-    assert [type(each) for each in writes(story, [service(story), live])] == [Release]
+    assert [type(write) for write in writes(story, [service(story), live])] == [Release]
 
 
 def test_a_pod_that_runs_and_is_removed_by_force_is_let_go() -> None:
     story = running()
     live = [service(story), pod(deleting=True, grace=0, status={"phase": "Running"})]
-    assert [type(each) for each in writes(story, live)] == [Release]
+    assert [type(write) for write in writes(story, live)] == [Release]
 
 
 @pytest.mark.parametrize("how", ["deleted", "ended"])
@@ -202,8 +208,8 @@ def test_a_pod_nobody_has_heard_of_is_let_go_where_none_is_going_to_be_made(how:
     story = Story(workers(2)).submit()
     story.delete() if how == "deleted" else story.refused()
     assert story.state.deleted or story.state.is_final
-    found = writes(story, [pod(deleting=True, grace=0)])
-    assert [type(each) for each in found if isinstance(each, Hold | Release)] == [Release]
+    actions = writes(story, [pod(deleting=True, grace=0)])
+    assert [type(action) for action in actions if isinstance(action, Hold | Release)] == [Release]
 
 
 def test_a_pod_of_a_later_attempt_than_the_state_knows_is_told_again_and_left_alone() -> None:
@@ -248,7 +254,7 @@ def test_nothing_is_made_of_a_job_that_is_being_deleted() -> None:
 def test_pods_of_a_job_that_was_refused_are_let_go_and_not_deleted() -> None:
     spec = workers(1)
     del spec["replicaSpecs"][0]["template"]["spec"]["containers"][0]["image"]
-    assert [type(each) for each in writes(Story(spec).submit(), [pod()])] == [Release]
+    assert [type(write) for write in writes(Story(spec).submit(), [pod()])] == [Release]
 
 
 def test_what_the_state_may_be_too_old_to_want_is_deleted_in_doubt() -> None:
@@ -256,16 +262,16 @@ def test_what_the_state_may_be_too_old_to_want_is_deleted_in_doubt() -> None:
     other = service(story)
     other["metadata"] = {**other["metadata"], "name": "mnist-7ac1b-worker-1"}
     there = [service(story), other, pod(), pod("worker-1")]
-    assert [each.doubtful for each in writes(story, there) if isinstance(each, Delete)] == [True, True]
+    assert [write.doubtful for write in writes(story, there) if isinstance(write, Delete)] == [True, True]
     story.delete()
-    assert not any(each.doubtful for each in writes(story, there) if isinstance(each, Delete))
+    assert not any(write.doubtful for write in writes(story, there) if isinstance(write, Delete))
 
 
 @pytest.mark.parametrize("deleting", [False, True])
 def test_a_second_pod_of_one_attempt_is_removed(deleting: bool) -> None:
     story = running()
-    found = writes(story, [service(story), pod(uid="twin", deleting=deleting)])
-    assert [type(each) for each in found] == ([Release] if deleting else [Release, Delete])
+    actions = writes(story, [service(story), pod(uid="twin", deleting=deleting)])
+    assert [type(action) for action in actions] == ([Release] if deleting else [Release, Delete])
 
 
 def test_a_pod_asked_for_dismissed_and_never_made_is_said_to_be_absent() -> None:
@@ -306,8 +312,8 @@ def test_a_changed_tensorboard_is_updated_and_an_unwanted_one_deleted() -> None:
 @pytest.mark.parametrize(("uid", "running"), [("", False), ("t-0", True), ("t-1", False)])
 def test_a_tensorboard_that_a_late_report_hides_is_reported_once_more(uid: str, running: bool) -> None:
     story = unreported_board().board(uid=uid, running=running)
-    found = board(story)
-    assert writes(story, [service(story), pod(), found]) == [Report(Ref.of(found), "t-1")]
+    manifest = board(story)
+    assert writes(story, [service(story), pod(), manifest]) == [Report(Ref.of(manifest), "t-1")]
 
 
 def test_a_tensorboard_that_no_watch_has_reported_yet_is_left_to_the_watches() -> None:
@@ -324,8 +330,8 @@ def test_what_jobledger_does_not_make_is_not_touched() -> None:
 def test_everything_goes_with_a_deleted_job() -> None:
     story = running()
     live = [service(story), pod()]
-    found = writes(story.delete(), live)
-    assert sorted(each.ref.kind for each in found if isinstance(each, Delete)) == ["Pod", "Service"]
+    actions = writes(story.delete(), live)
+    assert sorted(action.ref.kind for action in actions if isinstance(action, Delete)) == ["Pod", "Service"]
 
 
 def test_what_goes_already_is_not_deleted_again() -> None:
@@ -339,8 +345,8 @@ def test_children_of_a_deleted_job_are_deleted_as_they_were_listed_and_released_
     """They may be left as orphans meanwhile; and a release would be a change of the version."""
     story, there = running(), pod()
     there["metadata"]["resourceVersion"] = "17"
-    found = writes(story.pod("worker-0", "Failed", exit_code=1).delete(), [there])
-    assert found == [
+    actions = writes(story.pod("worker-0", "Failed", exit_code=1).delete(), [there])
+    assert actions == [
         Delete(Ref.of(there), "worker-0.1", "17"),
         Release(Ref.of(there), "worker-0.1"),
     ]

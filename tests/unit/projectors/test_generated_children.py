@@ -60,11 +60,11 @@ class Desk:
 
 @asynccontextmanager
 async def desk() -> AsyncIterator[Desk]:
-    found = Desk()
-    running = asyncio.create_task(found.controller.run())
+    desk = Desk()
+    running = asyncio.create_task(desk.controller.run())
     try:
         async with asyncio.timeout(30):
-            yield found
+            yield desk
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -75,10 +75,10 @@ async def until(holds: Any) -> None:
         await asyncio.sleep(0.01)
 
 
-def exists(found: Desk, ref: Ref, uid: str = "") -> Any:
+def exists(desk: Desk, ref: Ref, uid: str = "") -> Any:
     async def look() -> bool:
         try:
-            return bool((await found.cluster.get(ref))["metadata"]["uid"] != uid)
+            return bool((await desk.cluster.get(ref))["metadata"]["uid"] != uid)
         except Missing:
             return False
 
@@ -165,9 +165,13 @@ async def test_names_that_are_taken_are_waited_for_and_nothing_is_overwritten() 
             await until(is_told)
             state = there.controller.states.state(job)
             assert state is not None
-            told = state.condition("Initialized")
-            assert told is not None
+            condition = state.condition("Initialized")
+            assert condition is not None
             name = stranger["metadata"]["name"]
             message = f'{stranger["kind"]} "{name}" already exists and is not controlled by this job'
-            assert (told.status, told.reason, told.message) == ("False", "NameConflict", message)
+            assert (condition.status, condition.reason, condition.message) == (
+                "False",
+                "NameConflict",
+                message,
+            )
             assert await there.cluster.get(Ref.of(stored)) == stored

@@ -63,11 +63,11 @@ def story() -> Story:
 
 @pytest.fixture
 async def log(story: Story) -> MemoryLog:
-    found = MemoryLog()
-    await found.append(
+    log = MemoryLog()
+    await log.append(
         [EntryDraft(story.uid, Seq(seq), body) for seq, body in enumerate(story.bodies, start=1)]
     )
-    return found
+    return log
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def test_a_pod_that_a_late_look_does_not_show_is_asked_for_before_it_is_said_to_
 
         async def looked(namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Manifest]:
             live = await children(namespace, owner, also)
-            return [each for each in live if each["kind"] != "Pod"] if late else live
+            return [manifest for manifest in live if manifest["kind"] != "Pod"] if late else live
 
         await world.submit()
         world.close_eyes()

@@ -22,9 +22,9 @@ async def test_one_that_is_gone_is_looked_for_and_reported() -> None:
     await visits.visit()
     assert visits.cluster.made("create", "Job") == []
     assert [
-        (seen.kind, seen.name, seen.uid, seen.gone_uid)
-        for seen in visits.reported
-        if isinstance(seen, ChildObserved)
+        (observation.kind, observation.name, observation.uid, observation.gone_uid)
+        for observation in visits.reported
+        if isinstance(observation, ChildObserved)
     ] == [("Job", JOB, "", "")]
 
 
@@ -46,4 +46,4 @@ async def test_another_s_object_of_the_name_is_not_it() -> None:
     meta = {"name": JOB, "namespace": "demo"}
     visits.cluster.objects.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {}})
     await visits.visit()
-    assert [type(seen) for seen in visits.reported] == [ChildObserved]
+    assert [type(observation) for observation in visits.reported] == [ChildObserved]

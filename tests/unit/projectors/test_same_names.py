@@ -39,10 +39,10 @@ class One:
 
 def visited(owner: str) -> list[Observation]:
     """What a visit to a deleted job tells, whose first worker was never seen, beside a pod of that name."""
-    seen: list[Observation] = []
+    observations: list[Observation] = []
 
     async def observe(observation: Observation) -> None:
-        seen.append(observation)
+        observations.append(observation)
 
     async def whole() -> None:
         story = Story(spec(), name="gpt", kind=KIND).submit()
@@ -57,7 +57,7 @@ def visited(owner: str) -> list[Observation]:
         await Children(One(story), cluster, observe, clock).visit(UID)
 
     run_simulated(whole(), 0)
-    return seen
+    return observations
 
 
 @pytest.mark.parametrize(("owner", "absent"), [("another", ["worker-0", "worker-1"]), (UID, ["worker-1"])])

@@ -18,7 +18,7 @@ class Known:
     """The states of a log."""
 
     def __init__(self, *states: JobState) -> None:
-        self._states = {each.uid: each for each in states}
+        self._states = {state.uid: state for state in states}
 
     def state(self, job: JobUid) -> JobState | None:
         return self._states.get(job)
@@ -91,8 +91,8 @@ async def test_a_pod_without_a_controller_that_the_log_has_is_held_for_its_evide
     """Somebody took its owner references away; the children projector takes it back when it can."""
     cluster = MemoryCluster()
     known, other = orphan(cluster, "a"), orphan(cluster, "b")
-    for each in (known, other):
-        cluster.objects.patch(Ref.of(each), {"metadata": {"ownerReferences": None}})
+    for manifest in (known, other):
+        cluster.objects.patch(Ref.of(manifest), {"metadata": {"ownerReferences": None}})
     sweeps = Sweeper(Known(), cluster, counted=lambda: {known["metadata"]["uid"]})
     for _ in range(3):
         await sweeps.sweep()

@@ -101,13 +101,13 @@ def test_an_unexpected_error_is_retried_too() -> None:
         if queue_visits() == 1:
             raise ZeroDivisionError
 
-    seen: list[WorkQueue] = []
+    queues: list[WorkQueue] = []
 
     def queue_visits() -> int:
-        return seen[0].visits
+        return queues[0].visits
 
     async def use(queue: WorkQueue) -> None:
-        seen.append(queue)
+        queues.append(queue)
         queue.add(A)
 
     assert visits_of(visit, use).visits == 2

@@ -70,7 +70,7 @@ class Recorder(MemoryCluster):
 
     def made(self, verb: str, kind: str = "Pod") -> list[Call]:
         """The calls of a verb that are about objects of a kind."""
-        return [each for each in self.calls if (each.verb, each.ref.kind) == (verb, kind)]
+        return [call for call in self.calls if (call.verb, call.ref.kind) == (verb, kind)]
 
 
 class OneJob:
@@ -123,8 +123,8 @@ class Visits:
             {"apiVersion": story.api, "kind": story.kind, "metadata": meta, "spec": story.spec}
         )
 
-    async def _observe(self, seen: Observation) -> None:
-        self.reported.append(seen)
+    async def _observe(self, observation: Observation) -> None:
+        self.reported.append(observation)
 
     async def _generate(self) -> SecretData:
         self.keys += 1

@@ -73,7 +73,7 @@ async def whole(stretch: TopicStretch, place: TopicPlace) -> list[Any]:
 
 
 def lines(placed: Sequence[Any]) -> list[bytes]:
-    return [each.line for each in placed]
+    return [placed_event.line for placed_event in placed]
 
 
 @pytest.fixture(autouse=True)
@@ -87,14 +87,14 @@ async def test_a_stretch_gives_all_events_behind_a_place_in_their_order() -> Non
     stretch = TopicStretch(followed(partition), TopicPlace(), 1 << 20)
     given = await whole(stretch, TopicPlace())
     assert lines(given) == [structured(event) for event in EVENTS]
-    assert [each.place for each in given] == [
+    assert [placed_event.place for placed_event in given] == [
         TopicPlace(message.offset + 1, event.position)
         for message, event in zip(partition.messages, EVENTS, strict=True)
     ]
     assert stretch.place == TopicPlace(partition.last, EVENTS[-1].position)
-    for number, each in enumerate(given):
-        assert lines(stretch.behind(each.place, 1000)) == lines(given[number + 1 :])
-        assert lines(stretch.behind(each.place, 3)) == lines(given[number + 1 : number + 4])
+    for number, placed_event in enumerate(given):
+        assert lines(stretch.behind(placed_event.place, 1000)) == lines(given[number + 1 :])
+        assert lines(stretch.behind(placed_event.place, 3)) == lines(given[number + 1 : number + 4])
 
 
 async def test_a_stretch_that_is_full_begins_later() -> None:
@@ -104,7 +104,7 @@ async def test_a_stretch_that_is_full_begins_later() -> None:
     assert not stretch.covers(0)
     assert stretch.covers(stretch.end)
     kept = stretch.behind(TopicPlace(), 1000)
-    assert 0 < sum(len(each.line) * 2 for each in kept) <= 40_000
+    assert 0 < sum(len(line.line) * 2 for line in kept) <= 40_000
     first = kept[0].place.offset - 1
     before = max(message.offset for message in partition.messages if message.offset < first)
     assert stretch.covers(before + 1)
@@ -153,7 +153,7 @@ async def test_a_place_in_the_log_is_found_also_within_an_entry() -> None:
         index = int(str(event.attributes["id"]).rpartition("/")[2])
         place = await _resumed(followed(partition), LogPlace(event.position, index))
         stretch = TopicStretch(followed(partition), place, 1 << 20)
-        assert lines(await whole(stretch, place)) == [structured(each) for each in EVENTS[number + 1 :]]
+        assert lines(await whole(stretch, place)) == [structured(event) for event in EVENTS[number + 1 :]]
 
 
 async def test_a_place_in_the_topic_is_good_where_the_event_before_it_is_the_same() -> None:

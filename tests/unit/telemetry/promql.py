@@ -42,7 +42,7 @@ class Query:
 
 def query(expr: str) -> Query:
     """What `expr` asks for. Raises Wrong."""
-    found, tokens = Query(), list(_tokens(expr))
+    query, tokens = Query(), list(_tokens(expr))
     depth = 0
     at = 0
     while at < len(tokens):
@@ -50,7 +50,7 @@ def query(expr: str) -> Query:
         following = tokens[at + 1][1] if at + 1 < len(tokens) else ""
         if kind == "name" and text in _GROUPING:
             at, labels = _list(tokens, at + 1)
-            found.grouped |= labels
+            query.grouped |= labels
             continue
         if kind == "name" and following == "(":
             if text not in FUNCTIONS:
@@ -59,7 +59,7 @@ def query(expr: str) -> Query:
             pass  # `sum by (…) (…)`
         elif kind == "name" and text not in _WORDS:
             matched = list(_matchers(following)) if following.startswith("{") else []
-            found.selected.append((text, matched))
+            query.selected.append((text, matched))
             at += bool(matched) or following.startswith("{")
         elif kind == "braces":
             raise Wrong(f"{text} belongs to no metric: {expr}")
@@ -69,7 +69,7 @@ def query(expr: str) -> Query:
         at += 1
     if depth:
         raise Wrong(f"parentheses do not match: {expr}")
-    return found
+    return query
 
 
 def _tokens(expr: str) -> Iterator[tuple[str, str]]:

@@ -39,17 +39,17 @@ def rules() -> list[dict[str, Any]]:
 
 def wrongs(expr: str) -> Iterator[str]:
     """What an expression asks for that there is not."""
-    found = query(expr)
-    if not found.selected:
+    asked = query(expr)
+    if not asked.selected:
         yield "it asks for no metric"
-    for name, matched in found.selected:
+    for name, matched in asked.selected:
         if name not in LABELS:
             yield f"there is no metric {name}"
         else:
             for label in {*matched} - LABELS[name] - TARGET:
                 yield f"{name} has no label {label}"
-    known = set().union(*(LABELS.get(name, set()) for name, _ in found.selected)) | TARGET
-    for label in found.grouped - known:
+    known = set().union(*(LABELS.get(name, set()) for name, _ in asked.selected)) | TARGET
+    for label in asked.grouped - known:
         yield f"no metric in it has a label {label}"
 
 
@@ -89,11 +89,11 @@ def test_what_is_no_promql_is_found(expr: str) -> None:
 
 
 def test_expressions_are_read() -> None:
-    found = query(
+    asked = query(
         'sum by (le, kind) (rate(a_total{x="1",y=~"}"}[5m])) / on (z) group_left () b > 0.5 and absent(c)'
     )
-    assert found.selected == [("a_total", ["x", "y"]), ("b", []), ("c", [])]
-    assert found.grouped == {"le", "kind", "z"}
+    assert asked.selected == [("a_total", ["x", "y"]), ("b", []), ("c", [])]
+    assert asked.grouped == {"le", "kind", "z"}
 
 
 # ---- dashboard ----
@@ -112,8 +112,8 @@ def test_every_chart_asks_for_metrics_that_there_are(expr: str, legend: str) -> 
     expr = expr.replace('"$kind"', '"x"')
     assert list(wrongs(expr)) == []
     named = set(re.findall(r"\{\{(\w+)\}\}", legend))
-    found = query(expr)
-    assert named <= found.grouped | TARGET, "the legend names a label that the lines do not have"
+    asked = query(expr)
+    assert named <= asked.grouped | TARGET, "the legend names a label that the lines do not have"
 
 
 def test_every_metric_is_on_the_dashboard() -> None:
@@ -127,17 +127,17 @@ def test_every_metric_is_on_the_dashboard() -> None:
 
 
 def test_the_dashboard_is_one_that_grafana_takes() -> None:
-    found = dashboard()
-    assert found["schemaVersion"] >= 38  # Grafana 10
-    assert [each["name"] for each in found["templating"]["list"]] == ["datasource", "kind"]
-    ids = [panel["id"] for panel in found["panels"]]
+    board = dashboard()
+    assert board["schemaVersion"] >= 38  # Grafana 10
+    assert [variable["name"] for variable in board["templating"]["list"]] == ["datasource", "kind"]
+    ids = [panel["id"] for panel in board["panels"]]
     assert len(ids) == len(set(ids))
-    for panel in found["panels"]:
+    for panel in board["panels"]:
         if panel["type"] != "row":
             assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
             assert all(target["datasource"] == panel["datasource"] for target in panel["targets"])
             assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
-    rows = [panel["title"] for panel in found["panels"] if panel["type"] == "row"]
+    rows = [panel["title"] for panel in board["panels"] if panel["type"] == "row"]
     assert rows == [
         "Jobs",
         "Restarts and causes",
@@ -234,7 +234,7 @@ def test_generated_files_are_up_to_date(path: str) -> None:
 def test_every_metric_is_documented_once_with_its_labels() -> None:
     page = (ROOT / "docs" / "metrics.md").read_text()
     for name, about in CATALOG.items():
-        (line,) = [each for each in page.splitlines() if each.startswith(f"| `{name}` |")]
+        (line,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
         _, _, type_, labels, meaning, _ = (cell.strip() for cell in line.split("|"))
         assert type_ == about.type
         assert re.findall(r"`(\w+)`", labels) == list(about.labels)

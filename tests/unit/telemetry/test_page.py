@@ -103,10 +103,12 @@ async def lived(app: Any, name: str = "train") -> None:
 async def test_it_says_what_the_catalog_says_and_nothing_else() -> None:
     async with controlling() as app:
         await lived(app)
-        found = [
-            each for each in await read(MetricsPage(app.controller)) if not each.name.startswith("process_")
+        metrics = [
+            metric
+            for metric in await read(MetricsPage(app.controller))
+            if not metric.name.startswith("process_")
         ]
-    for family in found:
+    for family in metrics:
         name = f"{family.name}_total" if family.type == "counter" else family.name
         about = CATALOG[name]
         assert (family.type, family.documentation) == (about.type, about.meaning)
@@ -118,11 +120,11 @@ async def test_it_says_what_the_catalog_says_and_nothing_else() -> None:
 async def test_metrics_that_need_no_api_server_are_all_there() -> None:
     async with controlling() as app:
         await lived(app)
-        found = {name for name, _ in await samples(MetricsPage(app.controller))}
+        names = {name for name, _ in await samples(MetricsPage(app.controller))}
     absent = [
         about.name
         for about in CATALOG.values()
-        if not found & set(about.series)
+        if not names & set(about.series)
         and about.group not in (KAFKA, SINKS)
         # nothing was denied or refused, a cluster in memory is no API server, and there is no other clock here
         and about.name.removeprefix("jobledger_")
@@ -149,8 +151,8 @@ async def test_no_label_says_what_users_choose() -> None:
                 allowed = ALLOWED[label]
                 assert allowed is None or said in allowed, (label, said)
         uids = app.controller.reader.jobs
-    for told in ("a-job-of-mine", "default", "alice", *uids):
-        assert told.encode() not in text
+    for word in ("a-job-of-mine", "default", "alice", *uids):
+        assert word.encode() not in text
 
 
 async def test_jobs_and_pods_are_counted_by_phase_as_they_are_now() -> None:
@@ -159,16 +161,16 @@ async def test_jobs_and_pods_are_counted_by_phase_as_they_are_now() -> None:
         await app.submit(written(job("runs", replicas=2)), "alice")
         await lived(app, "over")
         await phase(app, "runs", "Running")
-        found = await samples(page)
-        assert value(found, "jobs", kind=KIND, phase="Running") == 1
-        assert value(found, "jobs", kind=KIND, phase="Succeeded") == 1
-        assert value(found, "replicas", kind=KIND, phase="Running") == 2
+        values = await samples(page)
+        assert value(values, "jobs", kind=KIND, phase="Running") == 1
+        assert value(values, "jobs", kind=KIND, phase="Succeeded") == 1
+        assert value(values, "replicas", kind=KIND, phase="Running") == 2
         for name in ("runs", "over"):
             await deleted(app, name)
-        found = await samples(page)
-    assert sum(count for (name, _), count in found.items() if name == "jobledger_jobs") == 0
-    assert sum(count for (name, _), count in found.items() if name == "jobledger_replicas") == 0
-    assert value(found, "jobs_deleted_total", kind=KIND) == 2
+        values = await samples(page)
+    assert sum(count for (name, _), count in values.items() if name == "jobledger_jobs") == 0
+    assert sum(count for (name, _), count in values.items() if name == "jobledger_replicas") == 0
+    assert value(values, "jobs_deleted_total", kind=KIND) == 2
 
 
 async def test_a_job_that_is_deleted_is_none_though_its_pods_are_still_ending() -> None:
@@ -179,9 +181,9 @@ async def test_a_job_that_is_deleted_is_none_though_its_pods_are_still_ending() 
         await app.submit(written(lingering), "alice")
         await phase(app, "lingers", "Running")
         await deleted(app, "lingers", closed=False)
-        found = await samples(MetricsPage(app.controller))
-    assert value(found, "jobs", kind=KIND, phase="Running") == 0
-    assert value(found, "replicas", kind=KIND, phase="Running") == 1
+        values = await samples(MetricsPage(app.controller))
+    assert value(values, "jobs", kind=KIND, phase="Running") == 0
+    assert value(values, "replicas", kind=KIND, phase="Running") == 1
 
 
 async def test_observations_are_counted_by_what_came_of_them() -> None:
@@ -190,14 +192,14 @@ async def test_observations_are_counted_by_what_came_of_them() -> None:
         page = MetricsPage(app.controller)
 
         async def every_entry_had_an_observation() -> bool:
-            found = await samples(page)
+            values = await samples(page)
             entries = [
                 count
-                for (name, labels), count in found.items()
+                for (name, labels), count in values.items()
                 if name == "jobledger_observations_total" and ("outcome", "entry") in labels
             ]
-            durable = value(found, "entries_total")
-            return sum(entries) == durable == value(found, "observation_to_entry_seconds_count")
+            durable = value(values, "entries_total")
+            return sum(entries) == durable == value(values, "observation_to_entry_seconds_count")
 
         await until(every_entry_had_an_observation)
 
@@ -208,10 +210,10 @@ async def test_visits_of_the_work_queues_are_timed() -> None:
         page, queues = MetricsPage(app.controller), app.controller.queues
 
         async def every_visit_was_timed() -> bool:
-            found = await samples(page)
+            values = await samples(page)
             return all(
-                value(found, "workqueue_visit_seconds_count", name=name) == queues[name].visits > 0
-                and value(found, "workqueue_longest_visit_seconds", name=name) == 0
+                value(values, "workqueue_visit_seconds_count", name=name) == queues[name].visits > 0
+                and value(values, "workqueue_longest_visit_seconds", name=name) == 0
                 for name in ("children", "status")
             )
 
@@ -225,10 +227,10 @@ async def test_letters_and_quarantine_are_counted() -> None:
     await log.append([first])
     await log.append([type(second)(second.job, 2, b"no entry")])
     async with controlling(log) as app:
-        found = await samples(MetricsPage(app.controller))
-    assert value(found, "dead_letters") == 1
-    assert value(found, "quarantined_jobs") == 1
-    assert value(found, "entries_skipped_total") == 1
+        values = await samples(MetricsPage(app.controller))
+    assert value(values, "dead_letters") == 1
+    assert value(values, "quarantined_jobs") == 1
+    assert value(values, "entries_skipped_total") == 1
 
 
 # ---- partitions among processes ----
@@ -266,15 +268,15 @@ async def test_a_worker_says_what_waits_in_its_partitions_and_what_has_become_of
     )
     roles = frozenset({Role.ENGINE})
     async with controlling(roles=roles, outbox=MemoryInbox(), worker=worker) as app:
-        found = await samples(MetricsPage(app.controller))
-    assert (value(found, "partitions"), value(found, "partitions_owned")) == (6, 2)
-    assert value(found, "observations_waiting", partition="1") == 7
-    assert value(found, "observations_waiting", partition="4") == 0
-    assert value(found, "partition_takeovers_total") == 3
-    assert value(found, "last_takeover_timestamp_seconds") == START.timestamp()
-    assert value(found, "observations_repeated_total") == 9
-    assert value(found, "dead_letters_written_total") == 2
-    assert [value(found, "worker_restarts_total", error=ending) for ending in worker.report().endings] == [
+        values = await samples(MetricsPage(app.controller))
+    assert (value(values, "partitions"), value(values, "partitions_owned")) == (6, 2)
+    assert value(values, "observations_waiting", partition="1") == 7
+    assert value(values, "observations_waiting", partition="4") == 0
+    assert value(values, "partition_takeovers_total") == 3
+    assert value(values, "last_takeover_timestamp_seconds") == START.timestamp()
+    assert value(values, "observations_repeated_total") == 9
+    assert value(values, "dead_letters_written_total") == 2
+    assert [value(values, "worker_restarts_total", error=ending) for ending in worker.report().endings] == [
         1,
         0,
         2,
@@ -284,34 +286,36 @@ async def test_a_worker_says_what_waits_in_its_partitions_and_what_has_become_of
 async def test_a_worker_that_was_never_well_has_taken_over_nothing_at_no_time() -> None:
     roles = frozenset({Role.ENGINE})
     async with controlling(roles=roles, outbox=MemoryInbox(), worker=Deciding(WorkerReport())) as app:
-        found = await samples(MetricsPage(app.controller))
-    assert value(found, "partitions_owned") == 0
-    assert value(found, "last_takeover_timestamp_seconds") is None
+        values = await samples(MetricsPage(app.controller))
+    assert value(values, "partitions_owned") == 0
+    assert value(values, "last_takeover_timestamp_seconds") is None
 
 
 async def test_who_decides_nothing_says_that_it_owns_no_partition_and_what_it_has_not_read() -> None:
     """Else nothing would be missing when all who decide are gone."""
     async with controlling(roles=frozenset({Role.BRIDGE}), outbox=MemoryInbox()) as app:
-        found = await samples(MetricsPage(app.controller))
-    assert (value(found, "partitions"), value(found, "partitions_owned")) == (1, 0)
-    assert value(found, "entries_unread", partition="0") == 0
-    assert not {name for name, _ in found if name == "jobledger_observations_waiting"}
+        values = await samples(MetricsPage(app.controller))
+    assert (value(values, "partitions"), value(values, "partitions_owned")) == (1, 0)
+    assert value(values, "entries_unread", partition="0") == 0
+    assert not {name for name, _ in values if name == "jobledger_observations_waiting"}
 
 
 async def test_a_log_in_a_file_has_no_partitions_to_speak_of() -> None:
     async with controlling() as app:
-        found = {name for name, _ in await samples(MetricsPage(app.controller))}
-    assert not found & {series for each in CATALOG.values() if each.group == KAFKA for series in each.series}
+        names = {name for name, _ in await samples(MetricsPage(app.controller))}
+    assert not names & {
+        series for family in CATALOG.values() if family.group == KAFKA for series in family.series
+    }
 
 
 # ---- counts and restarts ----
 
 
-def counts(found: dict[Any, float]) -> dict[Any, float]:
+def counts(values: dict[Any, float]) -> dict[Any, float]:
     """What comes from the log: the counters and histograms about jobs."""
     from_log = [about.series for about in CATALOG.values() if about.group == "Jobs" and about.type != "gauge"]
     wanted = {name for series in from_log for name in series}
-    return {sample: count for sample, count in found.items() if sample[0] in wanted}
+    return {sample: count for sample, count in values.items() if sample[0] in wanted}
 
 
 async def test_a_restart_changes_no_count() -> None:
@@ -388,9 +392,9 @@ async def test_two_scrapes_at_a_time_count_nothing_twice(monkeypatch: pytest.Mon
         await asyncio.gather(page.text(""), page.text(""))
         log.go_on.set()
         monkeypatch.setattr(page_module, "_PATIENCE", 60.0)
-        found = await samples(page)
-        assert value(found, "entries_total") == app.controller.reader.position
-        assert value(found, "entries_skipped_total") == 0
+        values = await samples(page)
+        assert value(values, "entries_total") == app.controller.reader.position
+        assert value(values, "entries_skipped_total") == 0
 
 
 async def test_projectors_that_have_seen_everything_are_not_behind() -> None:
@@ -415,11 +419,11 @@ class Deaf(MemoryCluster):
 async def test_a_projector_that_cannot_go_on_is_behind() -> None:
     async with controlling(cluster=Deaf(admit=admit)) as app:
         await lived(app)
-        found = await samples(MetricsPage(app.controller))
+        values = await samples(MetricsPage(app.controller))
         assert (
-            value(found, "projector_lag_entries", projector="kube-events") == app.controller.reader.position
+            value(values, "projector_lag_entries", projector="kube-events") == app.controller.reader.position
         )
-        assert value(found, "loop_busy", loop="kube-events") == 1
+        assert value(values, "loop_busy", loop="kube-events") == 1
 
 
 # ---- roles ----
@@ -427,17 +431,17 @@ async def test_a_projector_that_cannot_go_on_is_behind() -> None:
 
 async def test_a_process_that_does_not_decide_says_nothing_of_jobs() -> None:
     async with controlling(roles=frozenset({Role.FRONT})) as app:
-        found = await samples(MetricsPage(app.controller))
-    names = {name for name, _ in found}
+        values = await samples(MetricsPage(app.controller))
+    names = {name for name, _ in values}
     assert not any(name.startswith(("jobledger_jobs", "jobledger_entries")) for name in names)
-    assert value(found, "leader") is None
+    assert value(values, "leader") is None
     assert "jobledger_build_info" in names
 
 
 async def test_a_process_that_waits_for_its_turn_says_so() -> None:
-    found = await samples(MetricsPage(None))
-    assert value(found, "leader") == 0
-    assert {name for name, _ in found if name.startswith("jobledger_")} == {
+    values = await samples(MetricsPage(None))
+    assert value(values, "leader") == 0
+    assert {name for name, _ in values if name.startswith("jobledger_")} == {
         "jobledger_build_info",
         "jobledger_leader",
     }
@@ -474,15 +478,15 @@ async def test_requests_and_watches_are_those_of_the_api_server() -> None:
         Watch("PodGroup", absent=True),
     ]
     async with controlling(cluster=cluster) as app:
-        found = await samples(MetricsPage(app.controller))
-    assert value(found, "api_requests_total", method="GET", code="200") == 7
-    assert value(found, "api_requests_total", method="WATCH", code="none") == 1
-    assert value(found, "watch_synced", resource="Pod") == 0
-    assert value(found, "watch_synced", resource=KIND) == 1
-    assert value(found, "watch_synced", resource="PodGroup") is None
-    assert value(found, "watch_silence_seconds", resource="Pod") == pytest.approx(90, abs=5)
-    assert value(found, "watch_restarts_total", resource="Pod") == 6
-    assert value(found, "watch_lists_total", resource="Pod") == 4
+        values = await samples(MetricsPage(app.controller))
+    assert value(values, "api_requests_total", method="GET", code="200") == 7
+    assert value(values, "api_requests_total", method="WATCH", code="none") == 1
+    assert value(values, "watch_synced", resource="Pod") == 0
+    assert value(values, "watch_synced", resource=KIND) == 1
+    assert value(values, "watch_synced", resource="PodGroup") is None
+    assert value(values, "watch_silence_seconds", resource="Pod") == pytest.approx(90, abs=5)
+    assert value(values, "watch_restarts_total", resource="Pod") == 6
+    assert value(values, "watch_lists_total", resource="Pod") == 4
 
 
 async def test_orphans_are_those_that_the_sweeper_found() -> None:
@@ -494,14 +498,14 @@ async def test_orphans_are_those_that_the_sweeper_found() -> None:
         assert app.controller.projectors is not None
         page, sweeper = MetricsPage(app.controller), app.controller.projectors.sweeper
         await sweeper.sweep()
-        found = await samples(page)
-        assert value(found, "evidence_orphans") == 1
-        assert value(found, "evidence_orphans_released_total") == 0
+        values = await samples(page)
+        assert value(values, "evidence_orphans") == 1
+        assert value(values, "evidence_orphans_released_total") == 0
         await sweeper.sweep()
         await sweeper.sweep()
-        found = await samples(page)
-    assert value(found, "evidence_orphans") == 0
-    assert value(found, "evidence_orphans_released_total") == 1
+        values = await samples(page)
+    assert value(values, "evidence_orphans") == 0
+    assert value(values, "evidence_orphans_released_total") == 1
 
 
 async def test_the_cluster_of_an_api_server_tells_what_is_asked_of_it() -> None:

@@ -12,8 +12,8 @@ BOUNDS = (0.5, 1, 5)
 
 def test_a_value_on_a_bound_is_within_it() -> None:
     spread = Spread(BOUNDS)
-    for each in (0.5, 0.6, 1, 5, 5.1):
-        spread.add(each)
+    for number in (0.5, 0.6, 1, 5, 5.1):
+        spread.add(number)
     assert spread.cumulative() == [("0.5", 1), ("1.0", 3), ("5.0", 4), ("+Inf", 5)]
     assert spread.sum == 12.2
 

@@ -51,10 +51,10 @@ def stories() -> list[Story]:
     return [restarted, failed, refused, invalid, vanished, paused]
 
 
-def bodies(told: Sequence[Story]) -> list[EntryDraft]:
+def bodies(stories: Sequence[Story]) -> list[EntryDraft]:
     return [
         EntryDraft(story.uid, entry.seq, body)
-        for story in told
+        for story in stories
         for entry, body in zip(story.entries, story.bodies, strict=True)
     ]
 
@@ -246,8 +246,8 @@ async def test_followed_in_any_pieces_it_counts_the_same_as_at_once(seed: int) -
     at_once = counted(placed(drafts))
     assert tally.counts == at_once.counts
     assert {
-        about: {k: v.cumulative() for k, v in found.items()} for about, found in tally.spreads.items()
-    } == {about: {k: v.cumulative() for k, v in found.items()} for about, found in at_once.spreads.items()}
+        about: {k: v.cumulative() for k, v in spread.items()} for about, spread in tally.spreads.items()
+    } == {about: {k: v.cumulative() for k, v in spread.items()} for about, spread in at_once.spreads.items()}
 
 
 def test_every_recorded_job_is_one_that_decoding_everything_finds() -> None:
@@ -267,4 +267,4 @@ def test_jobs_have_nothing_to_do_with_each_other() -> None:
     one, two = (Story(workers(1), uid=uid).submit().at(5).all_pods("Running") for uid in UIDS[:2])
     mixed = [draft for pair in zip(bodies([one]), bodies([two]), strict=True) for draft in pair]
     assert counted(placed(mixed)).counts == counted(placed(bodies([one, two]))).counts
-    assert {each.job for each in mixed} == {JobUid(uid) for uid in UIDS[:2]}
+    assert {draft.job for draft in mixed} == {JobUid(uid) for uid in UIDS[:2]}

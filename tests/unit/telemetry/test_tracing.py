@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    for name in [each for each in os.environ if each.startswith("OTEL_")]:
+    for name in [name for name in os.environ if name.startswith("OTEL_")]:
         monkeypatch.delenv(name)
     with receiving() as server:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.endpoint)
@@ -61,8 +61,8 @@ async def test_an_observation_its_entry_and_the_writes_that_follow_are_one_trace
     pods = receiver.named("write", write_verb="create")
     assert (observed.name, observed.attributes["jobledger.observation.type"]) == ("observe", "JobObserved")
     assert {pod.attributes["jobledger.write.object"].split()[0] for pod in pods} >= {"Pod", "Service"}
-    for each in (observed, first, *pods):
-        assert (each.trace, each.job) == (first.trace, uid)
+    for observation in (observed, first, *pods):
+        assert (observation.trace, observation.job) == (first.trace, uid)
     assert {pod.parent for pod in pods} == {first.id}
     assert {pod.attributes["jobledger.entry.seq"] for pod in pods} == {1}
     assert first.attributes["jobledger.entry.events"][0] == "JobAdmitted"
@@ -73,16 +73,18 @@ async def test_every_entry_has_the_observation_that_caused_it(receiver: Receiver
     uid = await traced_life(receiver)
     spans = {span.id: span for span in receiver.spans}
     decided = receiver.named("decide", job_uid=uid)
-    assert [each.attributes["jobledger.entry.seq"] for each in decided] == list(range(1, len(decided) + 1))
-    for each in decided:
-        cause = spans[each.parent]
+    assert [span.attributes["jobledger.entry.seq"] for span in decided] == list(range(1, len(decided) + 1))
+    for child in decided:
+        cause = spans[child.parent]
         assert cause.name == "observe"
-        assert cause.attributes["jobledger.observation.type"] == each.attributes["jobledger.observation.type"]
+        assert (
+            cause.attributes["jobledger.observation.type"] == child.attributes["jobledger.observation.type"]
+        )
 
 
 async def test_every_kind_of_write_says_what_it_writes_and_for_whom(receiver: Receiver) -> None:
     uid = await traced_life(receiver)
-    decided = {each.id: each for each in receiver.named("decide")}
+    decided = {span.id: span for span in receiver.named("decide")}
     writes = receiver.named("write", job_uid=uid)
     verbs = {write.attributes["jobledger.write.verb"] for write in writes}
     assert verbs >= {"create", "patch_status", "delete", "release", "emit"}
@@ -116,10 +118,10 @@ async def test_a_write_that_was_refused_says_why(receiver: Receiver) -> None:
         await app.submit(written(job("train")), "alice")
         await phase(app, "train", "Failed")
     await instruments.close()
-    failed = [each for each in receiver.named("write") if each.failed]
-    assert {each.attributes["error.type"] for each in failed} == {"Refused"}
+    failed = [span for span in receiver.named("write") if span.failed]
+    assert {span.attributes["error.type"] for span in failed} == {"Refused"}
     (refused,) = receiver.named("decide", observation_type="WriteRefused")
-    assert [each.id for each in receiver.named("observe", observation_type="WriteRefused")] == [
+    assert [span.id for span in receiver.named("observe", observation_type="WriteRefused")] == [
         refused.parent
     ]
 
@@ -155,8 +157,8 @@ async def test_observations_whose_entries_never_come_are_forgotten(
     assert isinstance(instruments, spans.TracedInstruments)
     taken: list[Any] = []
 
-    async def take(seen: Any) -> None:
-        taken.append(seen)
+    async def take(observation: Any) -> None:
+        taken.append(observation)
 
     sink = instruments.sink(take)
     for number in range(50):
@@ -203,7 +205,7 @@ async def test_without_being_asked_for_nothing_is_wrapped() -> None:
     instruments = instruments_of({})
     cluster = MemoryCluster()
 
-    async def sink(seen: Any) -> None:
+    async def sink(observation: Any) -> None:
         """Takes nothing."""
 
     assert type(instruments) is Instruments

@@ -34,9 +34,9 @@ async def controlling(
 
 async def deleted(app: App, name: str, *, closed: bool = True) -> None:
     """The job is deleted, and (if `closed`) nothing is left of it."""
-    found = await app.job("default", name)
-    await app.delete(found, "alice")
-    uid = found["metadata"]["uid"]
+    job = await app.job("default", name)
+    await app.delete(job, "alice")
+    uid = job["metadata"]["uid"]
 
     async def is_so() -> bool:
         state = app.state(uid)
@@ -56,12 +56,12 @@ async def samples(page: MetricsPage) -> dict[Sample, float]:
     return dict(_samples(await read(page)))
 
 
-def _samples(found: list[Metric]) -> Iterator[tuple[Sample, float]]:
-    for family in found:
+def _samples(metrics: list[Metric]) -> Iterator[tuple[Sample, float]]:
+    for family in metrics:
         for sample in family.samples:
             yield (sample.name, frozenset(sample.labels.items())), sample.value
 
 
-def value(found: dict[Sample, float], name: str, /, **labels: str) -> float | None:
+def value(values: dict[Sample, float], name: str, /, **labels: str) -> float | None:
     """One value of the page; None if it is not there."""
-    return found.get((f"jobledger_{name}", frozenset(labels.items())))
+    return values.get((f"jobledger_{name}", frozenset(labels.items())))

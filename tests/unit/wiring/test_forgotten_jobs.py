@@ -23,9 +23,9 @@ from tests.unit.api.words import job, phase, until, written
 
 @pytest.fixture
 async def log(tmp_path: Path) -> AsyncIterator[SqliteLog]:
-    found = await SqliteLog.open(tmp_path / "store.db")
-    yield found
-    await found.close()
+    log = await SqliteLog.open(tmp_path / "store.db")
+    yield log
+    await log.close()
 
 
 @asynccontextmanager
@@ -40,11 +40,11 @@ async def ended(log: SqliteLog, cluster: MemoryCluster) -> Manifest:
     """A job that has succeeded and is gone; the log and the view know all of it."""
     async with projecting(log, cluster) as app:
         await app.submit(written(job(run_seconds="0.05")), "me")
-        found = await phase(app, "train", "Succeeded")
-        await app.delete(found, "me")
-        await until(lambda: forgotten(app, found["metadata"]["uid"]))
+        manifest = await phase(app, "train", "Succeeded")
+        await app.delete(manifest, "me")
+        await until(lambda: forgotten(app, manifest["metadata"]["uid"]))
     await app.controller.catch_up()
-    return found
+    return manifest
 
 
 async def forgotten(app: App, uid: str) -> bool:
@@ -82,14 +82,14 @@ async def test_a_forgotten_job_is_known_by_its_name_and_by_its_uid(log: SqliteLo
     async with projecting(log, cluster) as app:
         for name, asked in (("train", ""), ("train", uid)):
             known = await app.known("default", name, asked)
-            assert [each.uid for each in known] == [uid]
+            assert [job.uid for job in known] == [uid]
             life = await app.life(chosen(known, name, namespace="default", uid=asked))
             entries = life.read().entries
             assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
             assert entries
         assert await app.known("other", "train") == []
         assert await app.known("default", "strain") == []
-        assert [each["metadata"]["uid"] for each in await app.jobs(gone=True)] == [uid]
+        assert [manifest["metadata"]["uid"] for manifest in await app.jobs(gone=True)] == [uid]
     await cluster.close()
 
 
@@ -98,5 +98,5 @@ async def test_without_a_view_that_knows_names_it_is_known_by_its_uid_alone(log:
     uid = (await ended(log, cluster))["metadata"]["uid"]
     async with projecting(log, cluster, view=False) as app:
         assert await app.known("default", "train") == []
-        assert [each.uid for each in await app.known("default", uid)] == [uid]
+        assert [job.uid for job in await app.known("default", uid)] == [uid]
     await cluster.close()

@@ -95,7 +95,7 @@ def test_those_who_make_it_at_once_agree(store: Path) -> None:
     code = "import sys; from pathlib import Path; from jobledger.wiring.keys import key_of; "
     code += "from jobledger.wiring.roles import ALL; print(key_of(None, Path(sys.argv[1]), ALL))"
     running = [Popen([sys.executable, "-c", code, str(store)], stdout=PIPE) for _ in range(4)]
-    assert len({each.communicate()[0] for each in running}) == 1
+    assert len({process.communicate()[0] for process in running}) == 1
     assert [path.name for path in store.parent.iterdir()] == ["ledger.db.key"]
 
 

@@ -63,10 +63,10 @@ def test_what_is_no_url_of_a_log_is_refused_with_an_example(url: str) -> None:
 
 
 def test_a_log_may_be_in_kafka() -> None:
-    found = log_of("kafka://a:9092,b:9093/team", Settings())
-    assert isinstance(found, Kafka)
-    assert (found.address.servers, found.address.prefix) == (("a:9092", "b:9093"), "team")
-    assert (found.feed, str(found)) == ("faust", "kafka://a:9092,b:9093/team")
+    log = log_of("kafka://a:9092,b:9093/team", Settings())
+    assert isinstance(log, Kafka)
+    assert (log.address.servers, log.address.prefix) == (("a:9092", "b:9093"), "team")
+    assert (log.feed, str(log)) == ("faust", "kafka://a:9092,b:9093/team")
 
 
 def test_a_kafka_that_cannot_be_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ def test_pytorchjobs_are_off_until_namespaces_are_named() -> None:
 
 
 def test_what_is_configured_for_pytorchjobs_is_for_them_to_keep() -> None:
-    found = torch("*", init_image="mirror/alpine:3", gang_scheduler="volcano").opted_in["PyTorchJob"]
-    assert found.settings == {"init_image": "mirror/alpine:3", "gang_scheduler": "volcano"}
+    settings = torch("*", init_image="mirror/alpine:3", gang_scheduler="volcano").opted_in["PyTorchJob"]
+    assert settings.settings == {"init_image": "mirror/alpine:3", "gang_scheduler": "volcano"}
 
 
 @pytest.mark.parametrize(

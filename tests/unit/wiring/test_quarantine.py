@@ -39,15 +39,15 @@ async def damaged(store: Path, cluster: MemoryCluster) -> Manifest:
     """A job that runs; somebody has written over the last entry of its history."""
     async with served(store, cluster) as app:
         await app.submit(written(job("bad", replicas=2), job("good")), "me")
-        found = await phase(app, "bad", "Running")
+        manifest = await phase(app, "bad", "Running")
         await phase(app, "good", "Running")
     by_hand(
         store,
         "UPDATE entries SET body = 'x' WHERE position = (SELECT max(position) FROM entries WHERE job = ?)",
-        found["metadata"]["uid"],
+        manifest["metadata"]["uid"],
     )
     by_hand(store, "DELETE FROM snapshots")
-    return found
+    return manifest
 
 
 async def test_it_is_shown_with_the_reason_and_the_others_go_on(
@@ -55,10 +55,10 @@ async def test_it_is_shown_with_the_reason_and_the_others_go_on(
 ) -> None:
     uid = (await damaged(tmp_path / "s.db", cluster))["metadata"]["uid"]
     async with served(tmp_path / "s.db", cluster) as app:
-        [listed] = [each for each in await app.jobs() if each["metadata"]["name"] == "bad"]
-        for found in (listed, await app.job("default", "bad"), await app.job("default", "bad", uid=uid)):
-            assert found["status"]["phase"] == "Unknown"
-            assert "cannot be read to its end (entry" in found["status"]["conditions"][-1]["message"]
+        [listed] = [manifest for manifest in await app.jobs() if manifest["metadata"]["name"] == "bad"]
+        for manifest in (listed, await app.job("default", "bad"), await app.job("default", "bad", uid=uid)):
+            assert manifest["status"]["phase"] == "Unknown"
+            assert "cannot be read to its end (entry" in manifest["status"]["conditions"][-1]["message"]
         assert (await app.job("default", "good"))["status"]["phase"] == "Running"
 
 
@@ -67,12 +67,12 @@ async def test_what_cannot_be_decided_is_refused_in_a_sentence(
 ) -> None:
     await damaged(tmp_path / "s.db", cluster)
     async with served(tmp_path / "s.db", cluster) as app:
-        found = await app.job("default", "bad")
+        manifest = await app.job("default", "bad")
         said = 'the history of job "bad" cannot be read to its end .entry .*, and nothing is decided'
         with pytest.raises(NotPossible, match=said):
-            await app.pause(found, on=True, actor="me")
+            await app.pause(manifest, on=True, actor="me")
         with pytest.raises(NotPossible, match=said):
-            await app.logs(found)
+            await app.logs(manifest)
 
 
 @pytest.mark.parametrize("grace", [None, 0.0])
@@ -87,9 +87,9 @@ async def test_deleting_it_takes_its_pods_along(
 
 
 async def test_its_object_may_have_gone_while_nobody_looked(tmp_path: Path, cluster: MemoryCluster) -> None:
-    found = await damaged(tmp_path / "s.db", cluster)
-    uid = found["metadata"]["uid"]
-    await cluster.delete(Ref.of(found))
+    manifest = await damaged(tmp_path / "s.db", cluster)
+    uid = manifest["metadata"]["uid"]
+    await cluster.delete(Ref.of(manifest))
     async with served(tmp_path / "s.db", cluster):
         await until(lambda: nothing_left(cluster, uid))
 
@@ -97,14 +97,16 @@ async def test_its_object_may_have_gone_while_nobody_looked(tmp_path: Path, clus
 async def test_the_log_tells_of_it_in_one_line(
     tmp_path: Path, cluster: MemoryCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    found = await damaged(tmp_path / "s.db", cluster)
+    manifest = await damaged(tmp_path / "s.db", cluster)
     caplog.set_level(logging.INFO)
     async with served(tmp_path / "s.db", cluster) as app:
         await until(lambda: some(caplog.records))
-        await app.delete(found, "me")
-        await until(lambda: nothing_left(cluster, found["metadata"]["uid"]))
+        await app.delete(manifest, "me")
+        await until(lambda: nothing_left(cluster, manifest["metadata"]["uid"]))
     said = [record for record in caplog.records if record.levelno >= logging.ERROR]
-    assert [(each.getMessage(), each.exc_info) for each in said] == [("nothing is decided about a job", None)]
+    assert [(record.getMessage(), record.exc_info) for record in said] == [
+        ("nothing is decided about a job", None)
+    ]
 
 
 async def some(records: list[logging.LogRecord]) -> bool:

@@ -22,10 +22,10 @@ PODS = "/api/v1/pods"
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    found = Server()
-    await found.start()
-    yield found
-    await found.stop()
+    server = Server()
+    await server.start()
+    yield server
+    await server.stop()
 
 
 @asynccontextmanager
@@ -35,10 +35,10 @@ async def controller(server: Server, folder: Path, silence: str) -> AsyncIterato
         {"kubeconfig": str(folder / "kubeconfig"), "roles": "bridge,engine", "silence": silence}
     )
     plan = ProcessPlan.of(Settings(store=folder / "ledger.db", controller=said), in_pod=False)
-    async with opened(plan) as (found, _):
-        task = asyncio.create_task(found.run())
-        await until(lambda: found.bridge is not None and found.bridge.progress.synced)
-        yield found
+    async with opened(plan) as (controller, _):
+        task = asyncio.create_task(controller.run())
+        await until(lambda: controller.bridge is not None and controller.bridge.progress.synced)
+        yield controller
         assert not task.done(), task
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -52,8 +52,8 @@ async def test_a_silent_watch_is_opened_again_after_the_setting(server: Server, 
 async def test_a_bridge_whose_watches_got_stuck_opens_all_of_them_anew(
     server: Server, tmp_path: Path
 ) -> None:
-    async with controller(server, tmp_path, "200ms") as found:
-        bridge = cast(Bridge, found.bridge)
+    async with controller(server, tmp_path, "200ms") as running:
+        bridge = cast(Bridge, running.bridge)
         for task in asyncio.all_tasks():
             if task.get_name().startswith("watch-"):
                 task.cancel()  # nothing is left that could end, fail, or bring anything
@@ -64,9 +64,9 @@ async def test_a_bridge_whose_watches_got_stuck_opens_all_of_them_anew(
 async def test_bookmarks_are_signs_of_life(server: Server, tmp_path: Path) -> None:
     pieces = [piece for version in range(11, 31) for piece in (bookmark(version), 0.05)]
     server.on("WATCH", PODS, watch(*pieces), watch())
-    async with controller(server, tmp_path, "600ms") as found:
+    async with controller(server, tmp_path, "600ms") as running:
         await until(lambda: len(server.asked("WATCH", PODS)) >= 2)
-        assert cast(Bridge, found.bridge).progress.starts == 1
+        assert cast(Bridge, running.bridge).progress.starts == 1
 
 
 def test_a_watch_is_given_up_after_a_hundred_seconds_if_nobody_says_otherwise() -> None:

@@ -119,11 +119,11 @@ async def test_a_sink_that_is_down_holds_up_no_other(
             assert sinks.lag_seconds()["pager"] == 0
             await until(lambda: sinks.fed[0].attempts["away"] > 0)
             assert sum(sinks.settled().values()) == 2 * len(hook.bodies)
-            told = {about.name: dict(samples) for about, samples in of_sinks(sinks)}
-            assert told["jobledger_sink_attempts_total"]["pager", "delivered"] == len(hook.bodies)
-            assert told["jobledger_sink_events_total"]["archive", "job.created"] == 2
-            assert told["jobledger_sink_disabled"] == {(name,): 0 for name in ("down", "pager", "archive")}
-            assert {len(labels) for labels in told["jobledger_sink_failed"]} == {1}
+            values = {about.name: dict(samples) for about, samples in of_sinks(sinks)}
+            assert values["jobledger_sink_attempts_total"]["pager", "delivered"] == len(hook.bodies)
+            assert values["jobledger_sink_events_total"]["archive", "job.created"] == 2
+            assert values["jobledger_sink_disabled"] == {(name,): 0 for name in ("down", "pager", "archive")}
+            assert {len(labels) for labels in values["jobledger_sink_failed"]} == {1}
     lines = (tmp_path / "archive" / "events-1.jsonl").read_bytes().splitlines()
     assert sorted(lines) == sorted(hook.bodies)
     assert down.bodies == []

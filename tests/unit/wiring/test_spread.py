@@ -64,7 +64,7 @@ class World:
 async def processes(world: World, *roles: frozenset[Role]) -> AsyncIterator[list[Controller]]:
     """A controller for each of `roles`, all running."""
     made = [world.controller(role) for role in roles]
-    tasks = [asyncio.create_task(each.run()) for each in made]
+    tasks = [asyncio.create_task(controller.run()) for controller in made]
     try:
         yield made
     finally:
@@ -79,8 +79,8 @@ async def processes(world: World, *roles: frozenset[Role]) -> AsyncIterator[list
 async def until(claim: Callable[[], bool | Awaitable[bool]]) -> None:
     async with asyncio.timeout(HOUR):
         while True:
-            found = claim()
-            if found is True or (not isinstance(found, bool) and await found):
+            outcome = claim()
+            if outcome is True or (not isinstance(outcome, bool) and await outcome):
                 return
             await asyncio.sleep(0.01)
 
@@ -99,15 +99,15 @@ async def test_a_job_goes_its_way_through_processes_that_share_only_the_log(
     async with processes(world, *roles) as made:
         stored = await world.create("train", replicas=2, run_seconds="0.2")
         uid = stored["metadata"]["uid"]
-        await until(lambda: all(phase_of(each, uid) is Phase.SUCCEEDED for each in made))
+        await until(lambda: all(phase_of(controller, uid) is Phase.SUCCEEDED for controller in made))
 
         async def shown() -> bool:
-            found = await world.cluster.get(Ref.of(stored))
-            return bool(found.get("status", {}).get("phase") == "Succeeded")
+            manifest = await world.cluster.get(Ref.of(stored))
+            return bool(manifest.get("status", {}).get("phase") == "Succeeded")
 
         await until(shown)
-    found = await records(world.log)
-    assert verify(found) == []
+    written = await records(world.log)
+    assert verify(written) == []
     assert await world.inbox.waiting() == 0
 
 
@@ -136,11 +136,11 @@ async def test_a_pod_that_nobody_asked_for_is_deleted_by_projectors_that_do_not_
 @on_simulated_time
 async def test_what_is_put_into_the_inbox_of_a_process_of_all_roles_is_decided_while_it_runs() -> None:
     world = World()
-    seen = Story(workers(1), uid="job-put").submit().entries[0].cause
+    observation = Story(workers(1), uid="job-put").submit().entries[0].cause
     controller = world.controller(ALL)
     async with running(controller):
-        await world.inbox.put([seen])
-        await until(lambda: seen.job in controller.reader)
+        await world.inbox.put([observation])
+        await until(lambda: observation.job in controller.reader)
         assert await world.inbox.waiting() == 0
         assert "inbox" in controller.pulses()
 
@@ -162,11 +162,11 @@ async def test_what_was_left_in_the_inbox_is_decided_by_a_process_of_all_roles()
 @on_simulated_time
 async def test_what_was_left_in_the_inbox_is_decided_before_anything_else_begins() -> None:
     world = World()
-    seen = Story(workers(1), uid="job-put").submit().entries[0].cause
-    await world.inbox.put([seen])
+    observation = Story(workers(1), uid="job-put").submit().entries[0].cause
+    await world.inbox.put([observation])
     controller = world.controller(ALL)
     at_start: list[bool] = []
-    task = asyncio.create_task(controller.run(lambda: at_start.append(seen.job in controller.reader)))
+    task = asyncio.create_task(controller.run(lambda: at_start.append(observation.job in controller.reader)))
     await until(lambda: bool(at_start))
     assert at_start == [True]
     task.cancel()
@@ -196,7 +196,7 @@ async def test_nothing_is_written_before_the_cluster_has_been_listed() -> None:
         pass  # the job is in the log now, or not
     first = world.controller(ALL)
     async with running(first):
-        await first.engine.source.observe(await _seen(stored))
+        await first.engine.source.observe(await _observed(stored))
         await until(lambda: phase_of(first, stored["metadata"]["uid"]) is Phase.PENDING)
         await asyncio.sleep(HOUR)
         assert world.pods() == []
@@ -205,7 +205,7 @@ async def test_nothing_is_written_before_the_cluster_has_been_listed() -> None:
     await world.cluster.close()
 
 
-async def _seen(stored: Manifest) -> Any:
+async def _observed(stored: Manifest) -> Any:
     from k8s_bridge.observe import observe
     from k8s_bridge.port import Change, Verb
 

@@ -86,7 +86,7 @@ def test_who_only_catches_up_does_not_wait_for_a_database_but_for_a_log() -> Non
     async def story() -> None:
         database = Away(*[ViewUnavailable("the database is away")] * 1000)
         log = Away(*[LogUnavailable("the log is away")] * 3)
-        views = Streams([Followed(each, lambda: 7, lambda: True) for each in (database, log)])
+        views = Streams([Followed(store, lambda: 7, lambda: True) for store in (database, log)])
         async with asyncio.timeout(60):
             await views.catch_up()
         assert (len(database.calls), len(log.calls)) == (1, 4)

@@ -11,13 +11,13 @@ from tests.unit.bridge.apiserver.scripted import Server, session
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    found = Server()
-    await found.start()
-    yield found
-    await found.stop()
+    server = Server()
+    await server.start()
+    yield server
+    await server.stop()
 
 
 @pytest.fixture
 async def api(server: Server, tmp_path: Path) -> AsyncIterator[Api]:
-    async with session(server, tmp_path) as found:
-        yield found
+    async with session(server, tmp_path) as api:
+        yield api

@@ -113,7 +113,7 @@ class Server:
 
     def asked(self, verb: str, path: str) -> list[Seen]:
         """The requests of that kind so far."""
-        return [each for each in self.seen if (each.verb, each.path) == (verb, path)]
+        return [request for request in self.seen if (request.verb, request.path) == (verb, path)]
 
     async def start(self) -> None:
         """It listens: on a port of its own, the second time on the same."""
@@ -128,8 +128,8 @@ class Server:
 
     async def stop(self) -> None:
         """Nobody listens, and every connection is cut."""
-        for each in self._open:
-            each.cancel()
+        for task in self._open:
+            task.cancel()
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -137,9 +137,9 @@ class Server:
         sent = await request.read()
         body = json.loads(sent) if sent else None
         at = asyncio.get_running_loop().time()
-        seen = Seen(request.method, request.path, dict(request.query), dict(request.headers), body, at)
-        self.seen.append(seen)
-        answer = self._next(seen)
+        asked = Seen(request.method, request.path, dict(request.query), dict(request.headers), body, at)
+        self.seen.append(asked)
+        answer = self._next(asked)
         if answer.stream is not None:
             task = asyncio.create_task(_stream(request, answer.stream))
             self._open.add(task)
@@ -148,13 +148,15 @@ class Server:
         text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
         return web.Response(status=answer.status, text=text, headers=answer.headers)
 
-    def _next(self, seen: Seen) -> Answer:
-        selector = seen.query.get("labelSelector", "")
-        script = self._script[seen.verb, seen.path, selector] or self._script[seen.verb, seen.path, ""]
+    def _next(self, request: Seen) -> Answer:
+        selector = request.query.get("labelSelector", "")
+        script = (
+            self._script[request.verb, request.path, selector] or self._script[request.verb, request.path, ""]
+        )
         if not script:
-            if seen.verb == "GET" and _OBJECT.fullmatch(seen.path):
-                return no(404, name=seen.path.rpartition("/")[2])
-            return watch(SILENT) if seen.verb == "WATCH" else page()
+            if request.verb == "GET" and _OBJECT.fullmatch(request.path):
+                return no(404, name=request.path.rpartition("/")[2])
+            return watch(SILENT) if request.verb == "WATCH" else page()
         return script.popleft() if len(script) > 1 else script[0]
 
 

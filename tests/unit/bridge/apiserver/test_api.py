@@ -28,10 +28,10 @@ THINGS = "/apis/example.org/v1/things"
 async def failed(api: Api, path: str = THINGS, method: str = "GET") -> Exception:
     """What a request that cannot succeed raises."""
     try:
-        found = await api.call(method, path)
+        answer = await api.call(method, path)
     except Exception as error:  # noqa: BLE001 - it is the result
         return error
-    raise AssertionError(f"it succeeded: {found}")
+    raise AssertionError(f"it succeeded: {answer}")
 
 
 def now() -> float:
@@ -41,9 +41,9 @@ def now() -> float:
 async def test_an_answer_is_plain_data(server: Server, api: Api) -> None:
     server.on("POST", THINGS, Answer(201, {"metadata": {"name": "ä"}}))
     assert await api.call("POST", THINGS, body={"a": [1, None]}) == {"metadata": {"name": "ä"}}
-    [seen] = server.seen
-    assert seen.body == {"a": [1, None]}
-    assert seen.headers["Content-Type"] == "application/json"
+    [request] = server.seen
+    assert request.body == {"a": [1, None]}
+    assert request.headers["Content-Type"] == "application/json"
 
 
 async def test_an_empty_answer_is_nothing(server: Server, api: Api) -> None:
@@ -104,7 +104,7 @@ async def test_a_429_is_waited_out_as_long_as_the_server_asks(server: Server, ap
     began = now()
     assert await api.call("POST", THINGS, body={}) == {"ok": True}
     assert now() - began >= 1
-    assert [each.body for each in server.seen] == [{}, {}]
+    assert [request.body for request in server.seen] == [{}, {}]
 
 
 async def test_a_429_holds_up_every_other_request_and_lets_fewer_in(server: Server, api: Api) -> None:
@@ -167,7 +167,7 @@ async def test_every_request_is_counted_by_its_answer(server: Server, api: Api) 
 
 
 def bearers(server: Server) -> list[str]:
-    return [each.headers["Authorization"] for each in server.seen]
+    return [request.headers["Authorization"] for request in server.seen]
 
 
 async def test_after_a_401_the_credentials_are_read_again(server: Server, api: Api, tmp_path: Path) -> None:
@@ -248,8 +248,8 @@ async def test_a_certificate_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 async def pieces(api: Api, silence: float | None = None, **query: str) -> bytes:
-    async with api.stream(THINGS, {"watch": "1", **query}, silence=silence) as found:
-        return b"".join([each async for each in found])
+    async with api.stream(THINGS, {"watch": "1", **query}, silence=silence) as chunks:
+        return b"".join([chunk async for chunk in chunks])
 
 
 async def test_a_stream_comes_piece_by_piece(server: Server, api: Api) -> None:
@@ -279,7 +279,7 @@ async def test_a_stream_that_is_refused_says_why(server: Server, api: Api) -> No
 
 
 @pytest.mark.parametrize(
-    ("sent", "found"),
+    ("sent", "pieces"),
     [
         ([], []),
         ([b"a\n"], [b"a"]),
@@ -290,9 +290,9 @@ async def test_a_stream_that_is_refused_says_why(server: Server, api: Api) -> No
         ([b"a\nhalf"], [b"a"]),
     ],
 )
-async def test_lines_are_whole(sent: list[bytes], found: list[bytes]) -> None:
+async def test_lines_are_whole(sent: list[bytes], pieces: list[bytes]) -> None:
     async def given() -> Any:
-        for each in sent:
-            yield each
+        for chunk in sent:
+            yield chunk
 
-    assert [line async for line in lines(given())] == found
+    assert [line async for line in lines(given())] == pieces

@@ -52,13 +52,16 @@ SERIES = event("b", "Pulling", series={"count": 3, "lastObservedTime": "2024-05-
 async def test_events_of_both_apis_are_told_with_their_times_oldest_first(server: Server, api: Api) -> None:
     server.on("GET", PATH, page(OLD, event("stranger", "Killing"), place="more"))
     server.instead("GET", PATH, page(OLD, event("stranger", "Killing"), place="more"), page(NEW, SERIES))
-    found = await ApiServerCluster(api).events_about("demo", ["a", "b"])
-    assert [(each.reason, each.first_at, each.last_at, each.count, each.by) for each in found] == [
+    happenings = await ApiServerCluster(api).events_about("demo", ["a", "b"])
+    assert [
+        (happening.reason, happening.first_at, happening.last_at, happening.count, happening.by)
+        for happening in happenings
+    ] == [
         ("Scheduled", at(2), at(2), 1, "default-scheduler"),
         ("Pulling", at(0), at(5), 3, ""),
         ("BackOff", at(1), at(9), 4, "kubelet"),
     ]
-    assert found[-1] == Happening(
+    assert happenings[-1] == Happening(
         Ref("v1", "Pod", "demo", "pod-a"), "a", "BackOff", "said", "Warning", at(1), at(9), 4, "kubelet"
     )
 
@@ -66,8 +69,8 @@ async def test_events_of_both_apis_are_told_with_their_times_oldest_first(server
 @pytest.mark.parametrize("missing", ["message", "reason", "type"])
 async def test_an_event_that_says_less_is_told_all_the_same(server: Server, api: Api, missing: str) -> None:
     server.on("GET", PATH, page({key: value for key, value in OLD.items() if key != missing}))
-    [found] = await ApiServerCluster(api).events_about("demo", ["a"])
-    assert found.uid == "a"
+    [happening] = await ApiServerCluster(api).events_about("demo", ["a"])
+    assert happening.uid == "a"
 
 
 async def test_an_event_about_nothing_that_is_known_is_not_told(server: Server, api: Api) -> None:

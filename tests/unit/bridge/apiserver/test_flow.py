@@ -75,8 +75,8 @@ def test_what_is_behind_lets_the_others_pass_while_there_are_many_but_goes_on() 
         first = [load.request(f"first {number}") for number in range(90)]
         await asyncio.gather(*first, *behind)
         assert load.most == 10
-        after_the_first = [str(each) for each in load.done[: load.done.index("first 89")]]
-        assert 8 <= sum(each.startswith("behind") for each in after_the_first) <= 10
+        after_the_first = [str(value) for value in load.done[: load.done.index("first 89")]]
+        assert 8 <= sum(word.startswith("behind") for word in after_the_first) <= 10
 
     simulated(main())
 
@@ -115,8 +115,8 @@ def test_a_request_behind_that_is_cancelled_leaves_its_place() -> None:
         load = Load(gate)
         waiting = [asyncio.create_task(load.request(behind=True)) for _ in range(6)]
         await asyncio.sleep(0.5)
-        for each in waiting[::2]:
-            each.cancel()
+        for task in waiting[::2]:
+            task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
         await all_places_are_there(gate)
 

@@ -21,9 +21,9 @@ PODS, OTHER_PODS = "/api/v1/pods?ours", "/api/v1/pods?theirs"
 
 def stored(raw: Manifest, uid: str = "p-1", version: int = 1, **more: object) -> Manifest:
     """`raw` as an API server gives it."""
-    found = copy.deepcopy(raw)
-    found["metadata"] |= {"uid": uid, "resourceVersion": str(version), **more}
-    return found
+    manifest = copy.deepcopy(raw)
+    manifest["metadata"] |= {"uid": uid, "resourceVersion": str(version), **more}
+    return manifest
 
 
 def test_a_child_is_found_by_its_job() -> None:
@@ -31,15 +31,15 @@ def test_a_child_is_found_by_its_job() -> None:
     assert index.put(stored(pod(JOB)))
     assert index.put(stored(service(JOB), "s-1"))
     assert index.put(stored(pod(job(uid="j-2")), "p-2"))
-    assert [each.uid for each in index.owned("j-1")] == ["p-1", "s-1"]
-    assert [each.uid for each in index.owned("j-2")] == ["p-2"]
+    assert [child.uid for child in index.owned("j-1")] == ["p-1", "s-1"]
+    assert [child.uid for child in index.owned("j-2")] == ["p-2"]
     assert index.owned("j-3") == []
 
 
 def test_what_no_job_controls_is_known_and_nobodys() -> None:
     index = Index()
     index.put(stored(pod()))
-    assert [each.uid for each in index.everything()] == ["p-1"]
+    assert [child.uid for child in index.everything()] == ["p-1"]
     assert index.owned("") == []
 
 
@@ -48,8 +48,8 @@ def test_an_older_version_is_not_taken() -> None:
     index.put(stored(pod(JOB), version=10) | {"status": {"phase": "Running"}})
     assert not index.put(stored(pod(JOB), version=9) | {"status": {"phase": "Pending"}})
     assert not index.put(stored(pod(JOB), version=10) | {"status": {"phase": "Pending"}})
-    [seen] = index.owned("j-1")
-    assert seen.phase == "Running"
+    [child] = index.owned("j-1")
+    assert child.phase == "Running"
 
 
 def test_versions_are_numbers() -> None:
@@ -71,8 +71,8 @@ def test_versions_that_cannot_be_compared_keep_no_report_away() -> None:
     index = Index()
     assert index.put(stored(pod(JOB), resourceVersion="f00") | {"status": {"phase": "Pending"}})
     assert index.put(stored(pod(JOB), resourceVersion="ba5") | {"status": {"phase": "Running"}})
-    [seen] = index.owned("j-1")
-    assert (seen.phase, seen.manifest()["metadata"]["resourceVersion"]) == ("Running", "ba5")
+    [child] = index.owned("j-1")
+    assert (child.phase, child.manifest()["metadata"]["resourceVersion"]) == ("Running", "ba5")
     assert index.remove("p-1", 0) is not None
     assert index.put(stored(pod(JOB), resourceVersion="f00"))  # it has its labels again
     index.note_gone("p-1")
@@ -108,7 +108,7 @@ def test_what_a_watch_lost_for_its_labels_may_come_back() -> None:
     index.remove("p-1", 5)
     assert not index.put(stored(pod(JOB), version=4))
     assert index.put(stored(pod(JOB), version=6))
-    assert [each.version for each in index.owned("j-1")] == [6]
+    assert [child.version for child in index.owned("j-1")] == [6]
 
 
 def test_a_child_may_be_disowned_and_adopted() -> None:
@@ -117,7 +117,7 @@ def test_a_child_may_be_disowned_and_adopted() -> None:
     index.put(stored(pod(), version=2))
     assert index.owned("j-1") == []
     index.put(stored(pod(job(uid="j-2")), version=3))
-    assert [each.uid for each in index.owned("j-2")] == ["p-1"]
+    assert [child.uid for child in index.owned("j-2")] == ["p-1"]
 
 
 def test_what_the_projectors_compare_is_kept_of_a_pod() -> None:
@@ -129,9 +129,9 @@ def test_what_the_projectors_compare_is_kept_of_a_pod() -> None:
     )
     raw["spec"]["nodeName"] = "node-1"
     raw["status"] = {"phase": "Failed", "containerStatuses": [{"name": "a", "state": {}}]}
-    found = KnownObject.of(raw).manifest()
-    meta = found["metadata"]
-    assert (found["apiVersion"], found["kind"], meta["namespace"], meta["name"], meta["uid"]) == (
+    manifest = KnownObject.of(raw).manifest()
+    meta = manifest["metadata"]
+    assert (manifest["apiVersion"], manifest["kind"], meta["namespace"], meta["name"], meta["uid"]) == (
         "v1",
         "Pod",
         "demo",
@@ -140,12 +140,12 @@ def test_what_the_projectors_compare_is_kept_of_a_pod() -> None:
     )
     assert meta["ownerReferences"] == raw["metadata"]["ownerReferences"]
     assert meta["labels"] == {"replica-type": "worker", "replica-index": "0"}
-    assert attempt_of(found) == 3
+    assert attempt_of(manifest) == 3
     assert meta["finalizers"] == [EVIDENCE]
     assert meta["deletionTimestamp"] == "2024-01-09T15:24:26Z"
     assert meta["deletionGracePeriodSeconds"] == 0
-    assert found["spec"] == {"nodeName": "node-1"}
-    assert found["status"] == {"phase": "Failed"}
+    assert manifest["spec"] == {"nodeName": "node-1"}
+    assert manifest["status"] == {"phase": "Failed"}
 
 
 def test_a_pod_that_is_not_being_deleted_does_not_look_so() -> None:
@@ -211,8 +211,8 @@ def test_an_object_without_metadata_of_ours_is_known() -> None:
     }
     index = Index()
     assert index.put(raw)
-    [seen] = index.everything()
-    assert (seen.job, seen.namespace, seen.labels) == ("", "", (None,) * 4)
+    [child] = index.everything()
+    assert (child.job, child.namespace, child.labels) == ("", "", (None,) * 4)
 
 
 def test_children_of_a_job_share_one_copy_of_who_owns_them() -> None:
@@ -230,7 +230,7 @@ def test_an_owner_that_is_described_otherwise_is_kept_as_it_is() -> None:
     index = Index()
     index.put(stored(pod(JOB), "p-1"))
     index.put(stored(pod(job("renamed", uid="j-1")), "p-2"))
-    assert [each.owner and each.owner["name"] for each in index.owned("j-1")] == ["mnist", "renamed"]
+    assert [child.owner and child.owner["name"] for child in index.owned("j-1")] == ["mnist", "renamed"]
 
 
 def test_a_pod_takes_less_than_a_kilobyte() -> None:
@@ -253,10 +253,12 @@ def whole_pod(number: int) -> Manifest:
     raw = stored(
         pod(job(uid=f"j-{number // 4}"), name=f"pod-{number}", evidence=True), f"uid-{number}", number
     )
-    fields: dict[str, Any] = {f"f:field-{each}": {} for each in range(40)}
+    fields: dict[str, Any] = {f"f:field-{number}": {} for number in range(40)}
     raw["metadata"]["managedFields"] = [{"manager": "kubelet", "fieldsV1": {"f:spec": fields}}]
     state = {"running": {"startedAt": "2024-01-09T15:24:26Z"}}
-    conditions = [{"type": each, "status": "True"} for each in ("Ready", "Initialized", "PodScheduled")]
+    conditions = [
+        {"type": condition, "status": "True"} for condition in ("Ready", "Initialized", "PodScheduled")
+    ]
     raw["spec"]["nodeName"] = "node-1"
     containers = [{"name": "pytorch", "image": "pytorch:2", "state": state}]
     raw["status"] = {"phase": "Running", "conditions": conditions, "containerStatuses": containers}
@@ -288,10 +290,10 @@ class World:
     """Told by the watch, one after the other."""
     answers: list[tuple[str, Manifest]] = field(default_factory=list)
     """Answers to our own writes, which come whenever."""
-    told: set[str] = field(default_factory=set)
-    """What the reflector has told and not taken back."""
+    reported: set[str] = field(default_factory=set)
+    """What the reflector has reported and not taken back."""
     position: int = 0
-    """The version up to which it has told everything."""
+    """The version up to which it has reported everything."""
     hidden: set[str] = field(default_factory=set)
 
     def changed(self, verb: str, raw: Manifest, *, ours: bool) -> None:
@@ -318,7 +320,7 @@ class World:
     def hide(self, uid: str) -> None:
         """It loses its labels, which a watch tells like a deletion, and gets them again.
 
-        In between the watch may take away what an answer to our own write has told, and give it back older.
+        In between the watch may take away what an answer to our own write has reported, and give it back older.
         """
         self.hidden.add(uid)
         self.change(uid, ours=False)
@@ -332,10 +334,10 @@ class World:
         uid = raw["metadata"]["uid"]
         if verb == "DELETED":
             self.index.remove(uid, int(raw["metadata"]["resourceVersion"]))
-            self.told.discard(uid)
+            self.reported.discard(uid)
         else:
             self.index.put(raw, PODS)
-            self.told.add(uid)
+            self.reported.add(uid)
         self.position = int(raw["metadata"]["resourceVersion"])
 
     def hear_answer(self, which: int) -> None:
@@ -348,14 +350,14 @@ class World:
             self.index.note(raw, PODS, self.position)
 
     def relist(self) -> None:
-        """The watch expired: what it had yet to tell is lost, and everything is told as it is."""
+        """The watch expired: what it had yet to report is lost, and everything is reported as it is."""
         self.watched.clear()
         for raw in self.living.values():
             self.index.put(raw, PODS)
         noted = self.index.up_to(PODS, self.version)
-        for uid in self.told.union(noted) - set(self.living):
+        for uid in self.reported.union(noted) - set(self.living):
             assert self.index.remove(uid) is not None, "nobody would hear that it is gone"
-        self.told, self.position = set(self.living), self.version
+        self.reported, self.position = set(self.living), self.version
 
     def settle(self) -> None:
         while self.watched:
@@ -400,12 +402,12 @@ def test_the_index_is_the_last_version_of_each_living_object(todo: list[tuple[st
                 world.relist()
             case _:
                 pass
-        for seen in world.index.everything():
-            assert seen.uid in world.hidden or seen.version >= heard.get(seen.uid, 0), "it went back"
-            heard[seen.uid] = seen.version
+        for child in world.index.everything():
+            assert child.uid in world.hidden or child.version >= heard.get(child.uid, 0), "it went back"
+            heard[child.uid] = child.version
     while world.answers:
         world.hear_answer(0)
     world.settle()
-    found = {each.uid: each.phase for each in world.index.everything()}
-    assert found == {uid: raw["status"]["phase"] for uid, raw in world.living.items()}
-    assert [each.uid for each in world.index.owned("j-1")] == list(found)
+    phases = {child.uid: child.phase for child in world.index.everything()}
+    assert phases == {uid: raw["status"]["phase"] for uid, raw in world.living.items()}
+    assert [child.uid for child in world.index.owned("j-1")] == list(phases)

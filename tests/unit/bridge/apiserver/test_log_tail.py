@@ -19,17 +19,17 @@ PATH = f"/api/v1/namespaces/demo/pods/{NAME}"
 @pytest.fixture
 async def cluster(server: Server, api: Api) -> AsyncIterator[ApiServerCluster]:
     everything(server)
-    found = ApiServerCluster(api)
-    await listed(found.watch())
+    cluster = ApiServerCluster(api)
+    await listed(cluster.watch())
     server.on("GET", PATH, Answer(body=POD))
     server.on("GET", f"{PATH}/log", Answer(stream=[b"one\n", b"two\n"]))
-    yield found
-    await found.close()
+    yield cluster
+    await cluster.close()
 
 
 async def test_so_many_lines_are_asked_for_and_no_more(server: Server, cluster: ApiServerCluster) -> None:
     assert isinstance(cluster, TailedLogs)
-    assert b"".join([each async for each in cluster.log_tail("demo", NAME, 1000)]) == b"one\ntwo\n"
+    assert b"".join([chunk async for chunk in cluster.log_tail("demo", NAME, 1000)]) == b"one\ntwo\n"
     [asked] = server.asked("GET", f"{PATH}/log")
     container = POD["spec"]["containers"][0]["name"]
     assert asked.query == {"container": container, "tailLines": "1000"}

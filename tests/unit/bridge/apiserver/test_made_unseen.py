@@ -51,10 +51,10 @@ class Clock:
 @pytest.fixture
 async def cluster(server: Server, api: Api) -> AsyncIterator[ApiServerCluster]:
     server.on("GET", JOBS, page(JOB, version=10))
-    found = ApiServerCluster(api)
-    await listed(found.watch())
-    yield found
-    await found.close()
+    cluster = ApiServerCluster(api)
+    await listed(cluster.watch())
+    yield cluster
+    await cluster.close()
 
 
 @pytest.mark.parametrize(("version", "gone"), [(9, ["p-1"]), (12, [])], ids=["overtaken", "ahead"])
@@ -62,7 +62,9 @@ async def test_a_pod_that_was_gone_before_the_answer_came_is_said_to_be_gone_and
     server: Server, cluster: ApiServerCluster, version: int, gone: list[str]
 ) -> None:
     """Made at version 9, away at version 10, when pods were listed: no watch will ever speak of it."""
-    name = next(each["metadata"]["name"] for each in STORY.children.values() if each["kind"] == "Pod")
+    name = next(
+        manifest["metadata"]["name"] for manifest in STORY.children.values() if manifest["kind"] == "Pod"
+    )
     made = {
         "pods": child(pod(JOB, name=name), "p-1", version),
         "services": child(service(JOB, name), "s-1", 12),
@@ -81,8 +83,8 @@ async def test_a_pod_that_was_gone_before_the_answer_came_is_said_to_be_gone_and
     server.on("GET", f"{paths['pods']}/{name}", missing)
     said: list[Observation] = []
 
-    async def observe(seen: Observation) -> None:
-        said.append(seen)
+    async def observe(observation: Observation) -> None:
+        said.append(observation)
 
     clock = Clock()
     children = Children(Log(), cluster, observe, clock)

@@ -12,8 +12,8 @@ from tests.unit.bridge.words import listed, pod
 
 def held(uid: str, job: str, *finalizers: str) -> Manifest:
     """A pod, as a list of an API server has it."""
-    found = child(pod({**JOB, "metadata": {**JOB["metadata"], "uid": job}}), uid, 4)
-    return {**found, "metadata": {**found["metadata"], "name": uid, "finalizers": list(finalizers)}}
+    manifest = child(pod({**JOB, "metadata": {**JOB["metadata"], "uid": job}}), uid, 4)
+    return {**manifest, "metadata": {**manifest["metadata"], "name": uid, "finalizers": list(finalizers)}}
 
 
 async def test_an_orphan_is_a_held_pod_of_a_job_that_is_not_there(server: Server, api: Api) -> None:

@@ -41,24 +41,24 @@ def thing(name: str, version: int = 1) -> Manifest:
 
 @dataclass
 class Followed:
-    """What a reflector told."""
+    """What a reflector reported."""
 
     progress: WatchProgress
-    told: list[tuple[str, str, int]] = field(default_factory=list)
+    reported: list[tuple[str, str, int]] = field(default_factory=list)
     vanished: list[str] = field(default_factory=list)
     last: Manifest = field(default_factory=dict)
 
     async def tell(self, verb: Verb, raw: Manifest) -> None:
         meta = raw["metadata"]
         self.last = raw
-        self.told.append((verb.value, meta["name"], int(meta["resourceVersion"])))
+        self.reported.append((verb.value, meta["name"], int(meta["resourceVersion"])))
 
     async def vanish(self, uid: str) -> None:
         self.vanished.append(uid)
 
     @property
     def names(self) -> list[str]:
-        return [name for _, name, _ in self.told]
+        return [name for _, name, _ in self.reported]
 
 
 @asynccontextmanager
@@ -92,8 +92,8 @@ def gaps(server: Server, verb: str) -> list[float]:
     return [later.at - earlier.at for earlier, later in pairwise(server.asked(verb, THINGS))]
 
 
-def are_at_least(found: list[float], wanted: list[float]) -> bool:
-    return all(one > other * 0.95 for one, other in zip(found, wanted, strict=False))
+def are_at_least(gaps: list[float], wanted: list[float]) -> bool:
+    return all(one > other * 0.95 for one, other in zip(gaps, wanted, strict=False))
 
 
 async def test_everything_is_listed_and_then_watched_from_there(server: Server, api: Api) -> None:
@@ -102,8 +102,13 @@ async def test_everything_is_listed_and_then_watched_from_there(server: Server, 
         "WATCH", THINGS, watch(event("MODIFIED", thing("a", 8)), event("DELETED", thing("b", 9)), SILENT)
     )
     async with following(api) as followed:
-        await until(lambda: len(followed.told) == 4)
-    assert followed.told == [("ADDED", "a", 3), ("ADDED", "b", 4), ("MODIFIED", "a", 8), ("DELETED", "b", 9)]
+        await until(lambda: len(followed.reported) == 4)
+    assert followed.reported == [
+        ("ADDED", "a", 3),
+        ("ADDED", "b", 4),
+        ("MODIFIED", "a", 8),
+        ("DELETED", "b", 9),
+    ]
     assert followed.vanished == []
     listed, opened = server.seen
     assert listed.query == {"labelSelector": "owner", "limit": "500"}
@@ -119,7 +124,7 @@ async def test_everything_is_listed_and_then_watched_from_there(server: Server, 
 async def test_objects_are_told_with_their_kind(server: Server, api: Api) -> None:
     server.on("GET", THINGS, page(thing("a")))
     async with following(api) as followed:
-        await until(lambda: bool(followed.told))
+        await until(lambda: bool(followed.reported))
     assert (followed.last["apiVersion"], followed.last["kind"]) == ("example.org/v1", "Thing")
 
 
@@ -135,7 +140,7 @@ async def test_metadata_alone_is_asked_for_where_that_is_enough(server: Server, 
     async with following(api, replace(SOURCE, bare=True)) as followed:
         await until(lambda: len(server.asked("WATCH", THINGS)) == 1)
         assert followed.progress.synced
-    accepted = [each.headers["Accept"] for each in server.seen]
+    accepted = [request.headers["Accept"] for request in server.seen]
     assert accepted == [
         "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
@@ -170,9 +175,9 @@ async def test_a_watch_that_ends_is_resumed_where_it_was(server: Server, api: Ap
         watch(event("MODIFIED", thing("a", 9)), SILENT),
     )
     async with following(api) as followed:
-        await until(lambda: len(followed.told) == 3, how)
+        await until(lambda: len(followed.reported) == 3, how)
         assert followed.progress.error == ""
-    assert followed.told == [("ADDED", "a", 3), ("MODIFIED", "a", 8), ("MODIFIED", "a", 9)]
+    assert followed.reported == [("ADDED", "a", 3), ("MODIFIED", "a", 8), ("MODIFIED", "a", 9)]
     assert watched_from(server) == [7, 8]
     assert lists(server) == 1
     assert followed.vanished == []
@@ -298,7 +303,7 @@ async def test_a_long_list_comes_page_by_page(server: Server, api: Api) -> None:
 async def test_a_list_that_breaks_off_midway_begins_again_and_forgets_nothing(
     server: Server, api: Api, trouble: Answer
 ) -> None:
-    """`a` was told by a list that was never finished, and is gone when the next one is made."""
+    """`a` was reported by a list that was never finished, and is gone when the next one is made."""
     server.on(
         "GET",
         THINGS,
@@ -319,7 +324,7 @@ async def test_a_429_on_a_list_is_waited_out(server: Server, api: Api) -> None:
     server.on("GET", THINGS, no(429, retry="1"), page(thing("a")))
     async with following(api) as followed:
         began = asyncio.get_running_loop().time()
-        await until(lambda: bool(followed.told))
+        await until(lambda: bool(followed.reported))
         assert asyncio.get_running_loop().time() - began >= 1
         assert followed.progress.failures == 0
 

@@ -57,9 +57,9 @@ SERVICE = child(service(JOB), "s-1", 5)
 
 @pytest.fixture
 async def cluster(api: Api) -> AsyncIterator[ApiServerCluster]:
-    found = ApiServerCluster(api, patience=IMPATIENT)
-    yield found
-    await found.close()
+    cluster = ApiServerCluster(api, patience=IMPATIENT)
+    yield cluster
+    await cluster.close()
 
 
 @dataclass
@@ -69,8 +69,8 @@ class Heard:
     observations: list[Observation] = field(default_factory=list)
     signals: Kept = field(default_factory=Kept)
 
-    async def sink(self, seen: Observation) -> None:
-        self.observations.append(seen)
+    async def sink(self, observation: Observation) -> None:
+        self.observations.append(observation)
 
     def of(self, kind: type[Observation]) -> list[Observation]:
         return [observation for observation in self.observations if isinstance(observation, kind)]
@@ -110,24 +110,24 @@ async def test_jobs_are_told_before_children_however_slow_their_list_is(
     slow = b'{"metadata": {"resourceVersion": "10"}, "items": [%b]}'
     raw = event("", JOB).removeprefix(b'{"type": "", "object": ').removesuffix(b"}\n")
     server.instead("GET", JOBS, Answer(stream=[0.3, slow % raw]))
-    found = await listed(cluster.watch())
-    assert [each.object["kind"] for each in found] == ["PyTorchTrainingJob", "Pod", "Service"]
-    assert {each.verb for each in found} == {Verb.ADDED}
+    changes = await listed(cluster.watch())
+    assert [change.object["kind"] for change in changes] == ["PyTorchTrainingJob", "Pod", "Service"]
+    assert {change.verb for change in changes} == {Verb.ADDED}
 
 
 async def test_only_the_wanted_namespaces_are_asked_for(server: Server, api: Api) -> None:
     cluster = ApiServerCluster(api, namespaces=["a", "b"])
     assert await listed(cluster.watch()) == []
     await cluster.close()
-    asked = {each.path for each in server.seen}
+    asked = {request.path for request in server.seen}
     assert "/api/v1/namespaces/a/pods" in asked
     assert f"/apis/{JOB_API}/namespaces/b/pytorchtrainingjobs" in asked
-    assert all("/namespaces/" in each for each in asked)
+    assert all("/namespaces/" in word for word in asked)
 
 
 async def test_children_are_found_by_their_label(server: Server, cluster: ApiServerCluster) -> None:
     await listed(cluster.watch())
-    selectors = {each.path: each.query.get("labelSelector") for each in server.seen}
+    selectors = {request.path: request.query.get("labelSelector") for request in server.seen}
     assert selectors[PODS] == selectors[SERVICES] == "tensorstack.dev/owner-kind"
     assert selectors[JOBS] is None
 
@@ -171,7 +171,7 @@ async def test_a_pod_that_lost_its_labels_is_not_gone_and_its_job_s_children_hav
         server.on("WATCH", PODS, EXPIRED, watch(SILENT))
     async with bridged(cluster) as heard:
         await until(lambda: bool(heard.signals.jobs))
-        also = [each["kind"] for each in await cluster.children("demo", J1, ["p-1"])]
+        also = [manifest["kind"] for manifest in await cluster.children("demo", J1, ["p-1"])]
     assert also == ["Service", "Pod"]
     assert PodGone not in heard.kinds
 
@@ -184,7 +184,7 @@ async def test_jobs_that_vanish_while_their_watch_was_away_are_gone(
     server.on("WATCH", JOBS, EXPIRED, watch(SILENT))
     async with bridged(cluster) as heard:
         await until(lambda: JobGone in heard.kinds)
-    assert [each.job for each in heard.of(JobGone)] == [J1]
+    assert [observation.job for observation in heard.of(JobGone)] == [J1]
     assert lists(server)["pods"] == 1
 
 
@@ -194,7 +194,7 @@ async def test_services_that_vanish_touch_their_job(server: Server, cluster: Api
     server.on("WATCH", SERVICES, EXPIRED, watch(SILENT))
     async with bridged(cluster) as heard:
         await until(lambda: bool(heard.signals.jobs))
-        assert [each["kind"] for each in await cluster.children("demo", J1)] == ["Pod"]
+        assert [manifest["kind"] for manifest in await cluster.children("demo", J1)] == ["Pod"]
     assert heard.signals.jobs == [J1]
 
 
@@ -226,8 +226,8 @@ async def test_while_no_kind_of_jobs_is_installed_nothing_is_synced_and_progress
     server.instead("GET", JOBS, *[not_served()] * 3, page(JOB, version=10))
     items = cluster.watch()
     first = asyncio.ensure_future(anext(items))
-    await until(lambda: any(each.failures for each in cluster.watches))
-    [jobs] = [each for each in cluster.watches if each.kind == "PyTorchTrainingJob"]
+    await until(lambda: any(progress.failures for progress in cluster.watches))
+    [jobs] = [progress for progress in cluster.watches if progress.kind == "PyTorchTrainingJob"]
     await until(lambda: jobs.failures > 0)
     assert jobs.error == f"PyTorchTrainingJob {JOB_API} is not installed"
     assert not jobs.synced
@@ -264,13 +264,13 @@ async def test_a_kind_that_cannot_be_listed_holds_up_nothing_but_itself(
     everything(server)
     server.on("GET", OTHER_JOBS, answer)
     items = cluster.watch()
-    found = [await anext(items) for _ in range(4)]
-    kinds = [each.object["kind"] for each in found if isinstance(each, Change)]
+    received = [await anext(items) for _ in range(4)]
+    kinds = [item.object["kind"] for item in received if isinstance(item, Change)]
     assert kinds == ["PyTorchTrainingJob", "Pod", "Service"]
-    assert isinstance(found[3], Synced)
-    assert found[3].withheld == {"DeepSpeedJob"}
+    assert isinstance(received[3], Synced)
+    assert received[3].withheld == {"DeepSpeedJob"}
     await until(lambda: len(server.asked("GET", OTHER_JOBS)) > 2)
-    waiting = {each.kind: each.error for each in cluster.watches if each.error}
+    waiting = {progress.kind: progress.error for progress in cluster.watches if progress.error}
     assert waiting == {"DeepSpeedJob": error}
     assert len([record for record in caplog.records if getattr(record, "error", "") == error]) == 1
     server.instead("GET", OTHER_JOBS, page(OTHER_JOB, version=20))
@@ -294,14 +294,14 @@ async def test_jobs_of_a_kind_that_cannot_be_listed_are_not_said_to_be_gone(
     bridge = Bridge(cluster, heard.sink, log)
     task = asyncio.create_task(bridge.run())
     await until(lambda: bridge.progress.synced)
-    assert [each.job for each in heard.of(JobGone)] == [lost]
-    assert {each.job for each in heard.of(PodGone)} == set(kinds)
+    assert [observation.job for observation in heard.of(JobGone)] == [lost]
+    assert {observation.job for observation in heard.of(PodGone)} == set(kinds)
     log.jobs = {JobUid("j-5"): {}}
     assert bridge.missing() == {}
     server.instead("GET", OTHER_JOBS, page(OTHER_JOB, version=20))
     await until(lambda: len(heard.of(JobGone)) == 2)
-    assert [each.job for each in heard.of(JobGone)] == [lost, gone]
-    assert JobUid("j-2") in [each.job for each in heard.of(JobObserved)]
+    assert [observation.job for observation in heard.of(JobGone)] == [lost, gone]
+    assert JobUid("j-2") in [observation.job for observation in heard.of(JobObserved)]
     assert list(bridge.missing()) == ["j-5"]
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -313,7 +313,7 @@ async def test_a_kind_of_children_that_may_not_be_listed_is_no_hindrance(
     everything(server)
     server.on("GET", POD_GROUPS, no(403, "podgroups is forbidden", "Forbidden"))
     assert len(await listed(cluster.watch())) == 3
-    [error] = [each.error for each in cluster.watches if each.error]
+    [error] = [progress.error for progress in cluster.watches if progress.error]
     assert error.startswith("jobledger may not list and watch PodGroup scheduler.tensorstack.dev/v1beta1:")
 
 
@@ -321,7 +321,7 @@ async def test_without_the_right_to_pods_nothing_is_synced(server: Server, clust
     everything(server)
     server.instead("GET", PODS, no(403, "pods is forbidden", "Forbidden"), page(POD, version=10))
     items = cluster.watch()
-    kinds = [each.object["kind"] for each in await listed(items)]
+    kinds = [change.object["kind"] for change in await listed(items)]
     assert "Pod" in kinds
 
 
@@ -334,13 +334,13 @@ async def test_kinds_that_are_not_installed_are_no_hindrance_and_found_when_they
     server.on("GET", TENSOR_BOARDS, not_served())
     items = cluster.watch()
     assert len(await listed(items)) == 3
-    absent = [each.kind for each in cluster.watches if each.absent]
+    absent = [progress.kind for progress in cluster.watches if progress.absent]
     assert absent == ["PodGroup", "TensorBoard"]
     change = await anext(items)
     assert isinstance(change, tuple)
     assert change.object["kind"] == "PodGroup"
     children = await cluster.children("demo", J1)
-    assert [each["kind"] for each in children] == ["Pod", "Service", "PodGroup"]
+    assert [manifest["kind"] for manifest in children] == ["Pod", "Service", "PodGroup"]
 
 
 async def test_children_are_not_told_before_all_are_known(server: Server, cluster: ApiServerCluster) -> None:
@@ -386,7 +386,7 @@ async def test_a_pod_that_we_deleted_while_its_watch_was_away_is_said_to_be_gone
     server.on("WATCH", PODS, watch(0.5, event("ERROR", status(410))), watch(SILENT))
     async with bridged(cluster) as heard:
         await cluster.release(Ref("v1", "Pod", "demo", "mnist-7ac1b-worker-0"), "p-1")
-        assert [each["kind"] for each in await cluster.children("demo", J1)] == ["Service"]
+        assert [manifest["kind"] for manifest in await cluster.children("demo", J1)] == ["Service"]
         await until(lambda: PodGone in heard.kinds)
     assert [observation.uid for observation in heard.of(PodGone) if isinstance(observation, PodGone)] == [
         "p-1"
@@ -424,14 +424,16 @@ async def test_a_list_of_one_familys_pods_says_nothing_of_the_others(
     lost = {OWNER_KIND: "p-1", OPERATOR: "p-2"}
     server.on("GET", JOBS, page(JOB, version=10))
     server.on("GET", TORCH_JOBS, page(torch, version=10))
-    for selector, each in ((OWNER_KIND, POD), (OPERATOR, others)):
+    for selector, manifest in ((OWNER_KIND, POD), (OPERATOR, others)):
         gone = [page(version=20)] if selector == expired else []
-        server.on("GET", PODS, page(each, version=10), *gone, selector=selector)
+        server.on("GET", PODS, page(manifest, version=10), *gone, selector=selector)
         server.on("WATCH", PODS, *([EXPIRED] if gone else []), watch(SILENT), selector=selector)
     async with bridged(cluster) as heard:
         await until(lambda: PodGone in heard.kinds)
         living = [
-            each["metadata"]["uid"] for owner in (J1, "j-2") for each in await cluster.children("demo", owner)
+            child["metadata"]["uid"]
+            for owner in (J1, "j-2")
+            for child in await cluster.children("demo", owner)
         ]
     await cluster.close()
     assert [observation.uid for observation in heard.of(PodGone) if isinstance(observation, PodGone)] == [
@@ -491,9 +493,11 @@ async def test_workloads_are_told_and_are_no_children(server: Server, api: Api) 
     server.on("WATCH", WORKLOADS, EXPIRED, watch(SILENT))
     cluster = ApiServerCluster(api, attended=Attended(opted_in={}, kueue=True), patience=IMPATIENT)
     items = cluster.watch()
-    told = await listed(items)
-    assert [each.object["kind"] for each in told if each.object["kind"] == "Workload"] == ["Workload"]
-    assert [each["kind"] for each in await cluster.children("demo", J1)] == ["Pod", "Service"]
+    changes = await listed(items)
+    assert [change.object["kind"] for change in changes if change.object["kind"] == "Workload"] == [
+        "Workload"
+    ]
+    assert [manifest["kind"] for manifest in await cluster.children("demo", J1)] == ["Pod", "Service"]
     change = await anext(items)
     assert isinstance(change, Change)
     assert (change.verb, change.object["metadata"]["uid"]) == (Verb.DELETED, "w-1")
@@ -506,7 +510,7 @@ async def test_workloads_are_not_asked_for_unless_that_is_wanted(
 ) -> None:
     everything(server)
     await listed(cluster.watch())
-    assert "Workload" not in [each.kind for each in cluster.watches]
+    assert "Workload" not in [progress.kind for progress in cluster.watches]
 
 
 @pytest.mark.parametrize("answer", [not_served(), no(403, "workloads is forbidden", "Forbidden")])

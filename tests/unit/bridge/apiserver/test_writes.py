@@ -34,16 +34,16 @@ NEW_PODS = "/api/v1/namespaces/demo/pods"
 async def cluster(server: Server, api: Api) -> AsyncIterator[ApiServerCluster]:
     """A cluster that is watched, with a job, its pod and its Service."""
     everything(server)
-    found = ApiServerCluster(api)
-    await listed(found.watch())
-    yield found
-    await found.close()
+    cluster = ApiServerCluster(api)
+    await listed(cluster.watch())
+    yield cluster
+    await cluster.close()
 
 
 async def children(cluster: ApiServerCluster) -> list[tuple[str, str]]:
     """Kind and version of each child that is known."""
-    found = await cluster.children("demo", "j-1")
-    return [(manifest["kind"], manifest["metadata"]["resourceVersion"]) for manifest in found]
+    children = await cluster.children("demo", "j-1")
+    return [(manifest["kind"], manifest["metadata"]["resourceVersion"]) for manifest in children]
 
 
 # ---- a server that is starting -------------------------------------------------------------------------------
@@ -99,7 +99,9 @@ async def test_a_config_map_is_compared_by_its_data(server: Server, cluster: Api
     hosts["metadata"] |= owned(JOB) | {"labels": {OWNER_KIND: "PyTorchTrainingJob"}}
     server.on("POST", "/api/v1/namespaces/demo/configmaps", Answer(201, child(hosts, "c-1", 12)))
     await cluster.create(hosts)
-    [known] = [each for each in await cluster.children("demo", "j-1") if each["kind"] == "ConfigMap"]
+    [known] = [
+        manifest for manifest in await cluster.children("demo", "j-1") if manifest["kind"] == "ConfigMap"
+    ]
     assert known["data"] == {"hostfile": "a\n"}
 
 
@@ -123,7 +125,7 @@ def metadata_of(raw: Manifest, uid: str, version: int) -> Manifest:
 
 
 async def secrets(cluster: ApiServerCluster) -> list[Manifest]:
-    return [each for each in await cluster.children("demo", "j-1") if each["kind"] == "Secret"]
+    return [manifest for manifest in await cluster.children("demo", "j-1") if manifest["kind"] == "Secret"]
 
 
 async def test_a_secret_that_was_created_is_a_child_and_its_content_does_not_come_back(
@@ -142,8 +144,8 @@ async def test_of_a_secret_only_the_metadata_is_read_and_then_it_is_known(
     server: Server, cluster: ApiServerCluster
 ) -> None:
     server.on("GET", f"{SECRETS}/gpt-ssh", Answer(200, metadata_of(SECRET, "x-1", 3)))
-    found = await cluster.get(SECRET_REF)
-    assert (found["apiVersion"], found["kind"], found["metadata"]["uid"]) == ("v1", "Secret", "x-1")
+    manifest = await cluster.get(SECRET_REF)
+    assert (manifest["apiVersion"], manifest["kind"], manifest["metadata"]["uid"]) == ("v1", "Secret", "x-1")
     [sent] = server.asked("GET", f"{SECRETS}/gpt-ssh")
     assert "PartialObjectMetadata" in sent.headers["Accept"]
     assert len(await secrets(cluster)) == 1
@@ -268,8 +270,8 @@ async def test_the_log_before_a_restart_in_place_is_asked_for_and_may_be_gone(
     server.on("GET", path, Answer(body=child(pod(JOB), "p-1", 4)))
     gone = no(400, 'previous terminated container "pytorch" in pod not found', "BadRequest")
     server.on("GET", f"{path}/log", Answer(stream=[b"first run"]), gone)
-    found = [log async for log in cluster.logs("demo", POD_REF.name, previous=True, follow=True)]
-    assert found == [b"first run"]
+    chunks = [log async for log in cluster.logs("demo", POD_REF.name, previous=True, follow=True)]
+    assert chunks == [b"first run"]
     assert server.asked("GET", f"{path}/log")[0].query == {"container": "pytorch", "previous": "true"}
     with pytest.raises(Missing, match="has no log of the run before: previous terminated container"):
         await anext(cluster.logs("demo", POD_REF.name, previous=True))
@@ -353,8 +355,8 @@ async def test_after_a_deletion_it_is_known_what_is_left(
 ) -> None:
     server.on("DELETE", POD_PATH, Answer(body=answer))
     await cluster.delete(POD_REF, uid="p-1")
-    pods = [each for each in await cluster.children("demo", "j-1") if each["kind"] == "Pod"]
-    assert [each["metadata"]["deletionGracePeriodSeconds"] for each in pods] == (
+    pods = [manifest for manifest in await cluster.children("demo", "j-1") if manifest["kind"] == "Pod"]
+    assert [manifest["metadata"]["deletionGracePeriodSeconds"] for manifest in pods] == (
         [] if left is None else [left]
     )
 
@@ -517,8 +519,8 @@ async def test_a_list_whose_place_is_forgotten_begins_again(server: Server, api:
     server.on(
         "GET", "/api/v1/configmaps", page(first, place="more"), no(410), page(first, place="more"), page(last)
     )
-    found = await ApiServerCluster(api).list("v1", "ConfigMap")
-    assert [manifest["metadata"]["name"] for manifest in found] == ["a", "b"]
+    manifests = await ApiServerCluster(api).list("v1", "ConfigMap")
+    assert [manifest["metadata"]["name"] for manifest in manifests] == ["a", "b"]
 
 
 async def test_a_list_that_never_ends_is_given_up(server: Server, api: Api) -> None:

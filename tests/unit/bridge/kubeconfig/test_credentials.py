@@ -42,10 +42,10 @@ def test_a_token_a_file_or_a_password_becomes_a_header(tmp_path: Path) -> None:
 
 def test_a_certificate_is_no_token() -> None:
     data = base64.b64encode(b"PEM").decode()
-    found = of({"client-certificate-data": data, "client-key-data": data})
-    assert (found.token, found.headers()) == ("", [])
-    assert found.pair is not None
-    assert found.pair.key == b"PEM"
+    credentials = of({"client-certificate-data": data, "client-key-data": data})
+    assert (credentials.token, credentials.headers()) == ("", [])
+    assert credentials.pair is not None
+    assert credentials.pair.key == b"PEM"
 
 
 def test_impersonation_is_said_in_headers() -> None:
@@ -75,19 +75,19 @@ def test_a_credential_program_is_told_of_the_cluster_and_run_once(tmp_path: Path
         "                  str(asked['spec']['interactive'])])\n"
         "print(json.dumps({'status': {'token': token}}))\n"
     )
-    found = of({"exec": program(tmp_path, code)})
-    assert found.token == "alice/now/https://x/ExecCredential/False"
-    assert found.headers() == [("Authorization", f"Bearer {found.token}")]
-    assert found.pair is None
+    credentials = of({"exec": program(tmp_path, code)})
+    assert credentials.token == "alice/now/https://x/ExecCredential/False"
+    assert credentials.headers() == [("Authorization", f"Bearer {credentials.token}")]
+    assert credentials.pair is None
     assert (tmp_path / "runs").read_text() == "x"
 
 
 def test_a_credential_program_may_give_a_certificate(tmp_path: Path) -> None:
     status = {"clientCertificateData": "CERT", "clientKeyData": "KEY"}
     code = f"print({json.dumps(json.dumps({'status': status}))})"
-    found = of({"exec": program(tmp_path, code)})
-    assert found.pair is not None
-    assert (found.pair.certificate, found.token) == (b"CERT", "")
+    credentials = of({"exec": program(tmp_path, code)})
+    assert credentials.pair is not None
+    assert (credentials.pair.certificate, credentials.token) == (b"CERT", "")
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from tests.unit.plugin.words import kubeconfig
 
 
 def test_the_current_context_says_server_user_and_namespace(tmp_path: Path) -> None:
-    found = load(kubeconfig(tmp_path / "config"))
-    assert (found.name, found.server, found.namespace) == ("here", "https://10.0.0.1:6443", "team")
-    assert found.user == {"token": "secret"}
+    context = load(kubeconfig(tmp_path / "config"))
+    assert (context.name, context.server, context.namespace) == ("here", "https://10.0.0.1:6443", "team")
+    assert context.user == {"token": "secret"}
 
 
 def test_a_context_without_a_namespace_means_default(tmp_path: Path) -> None:
@@ -34,8 +34,8 @@ def test_of_several_files_the_first_that_says_something_counts(tmp_path: Path) -
     one = kubeconfig(tmp_path / "one", users=[{"name": "here", "user": {"token": "of-one"}}], contexts=[])
     two = kubeconfig(tmp_path / "two", users=[{"name": "here", "user": {"token": "of-two"}}])
     environ = {"KUBECONFIG": os.pathsep.join([str(tmp_path / "missing"), str(one), str(two)])}
-    found = load(environ=environ)
-    assert (found.user["token"], found.namespace) == ("of-one", "team")
+    context = load(environ=environ)
+    assert (context.user["token"], context.namespace) == ("of-one", "team")
 
 
 def test_without_kubeconfig_it_is_the_one_at_home(tmp_path: Path) -> None:
@@ -58,11 +58,11 @@ def test_paths_are_relative_to_the_file_that_names_them(tmp_path: Path) -> None:
             }
         ],
     )
-    found, folder = load(path), tmp_path / "folder"
-    assert found.cluster["certificate-authority"] == str(folder / "ca.crt")
-    assert found.user["client-certificate"] == str(folder / "pki/me.crt")
-    assert found.user["tokenFile"] == "/etc/token"
-    assert Path(found.user["exec"]["command"]) == folder / "login"
+    context, folder = load(path), tmp_path / "folder"
+    assert context.cluster["certificate-authority"] == str(folder / "ca.crt")
+    assert context.user["client-certificate"] == str(folder / "pki/me.crt")
+    assert context.user["tokenFile"] == "/etc/token"
+    assert Path(context.user["exec"]["command"]) == folder / "login"
 
 
 def test_a_program_on_the_path_stays_one(tmp_path: Path) -> None:
@@ -76,9 +76,9 @@ def test_in_a_pod_it_is_the_service_account(tmp_path: Path) -> None:
         "KUBERNETES_SERVICE_HOST": "fd00::1",
         "KUBERNETES_SERVICE_PORT": "6443",
     }
-    found = load(environ=environ)
-    assert found.server == "https://[fd00::1]:6443"
-    assert found.user["tokenFile"].endswith("/serviceaccount/token")
+    context = load(environ=environ)
+    assert context.server == "https://[fd00::1]:6443"
+    assert context.user["tokenFile"].endswith("/serviceaccount/token")
     kubeconfig(tmp_path / ".kube" / "config")
     assert load(environ=environ).name == "here"
 
