@@ -68,7 +68,7 @@ def deciding(moments: Sequence[Moment]) -> Work:
 
     def run() -> int:
         for moment in moments:
-            decide(moment.before, moment.seen)
+            decide(moment.before, moment.observation)
         return len(moments)
 
     return run
@@ -77,5 +77,6 @@ def deciding(moments: Sequence[Moment]) -> Work:
 def repeats(moments: Sequence[Moment]) -> Sequence[Moment]:
     """The same observations, a moment later: on the state that the first of them led to."""
     return [
-        moment._replace(before=fold(moment.before, decide(moment.before, moment.seen))) for moment in moments
+        moment._replace(before=fold(moment.before, decide(moment.before, moment.observation)))
+        for moment in moments
     ]

@@ -47,11 +47,11 @@ def ended_jobs(jobs: int = _JOBS) -> Iterator[Result]:
         empty, full = Path(folder) / "empty.db", Path(folder) / "full.db"
         asyncio.run(_write(empty, 0))
         asyncio.run(_write(full, jobs))
-        nothing, found = _measured(empty), _measured(full)
+        nothing, beside_many = _measured(empty), _measured(full)
     about = f"{jobs:,} jobs that are gone"
-    yield Result("start beside ended jobs", "s", (found["start"],), 20 * jobs / 1e6, "most", about)
+    yield Result("start beside ended jobs", "s", (beside_many["start"],), 20 * jobs / 1e6, "most", about)
     for what, key in (("memory of an ended job", "started"), ("the same, counted for metrics", "counted")):
-        yield Result(what, "bytes", ((found[key] - nothing[key]) / jobs,), 200, "most", about)
+        yield Result(what, "bytes", ((beside_many[key] - nothing[key]) / jobs,), 200, "most", about)
 
 
 async def _write(store: Path, jobs: int) -> None:
@@ -59,7 +59,7 @@ async def _write(store: Path, jobs: int) -> None:
     log = await SqliteLog.open(store)
     for start in range(0, jobs, _AT_ONCE):
         numbers = range(start, min(start + _AT_ONCE, jobs))
-        await log.append([each for number in numbers for each in _life(number)])
+        await log.append([draft for number in numbers for draft in _life(number)])
     reader = Reader(keeps=0)
     await reader.recover(log)
     await log.save_snapshots(reader.position, reader.unsaved())
@@ -80,9 +80,17 @@ def _life(number: int) -> Iterator[EntryDraft]:
         spec={},
     )
     seens: Sequence[Observation] = (begin, JobGone(job=uid, at=START + timedelta(seconds=9)))
-    for seq, seen in enumerate(seens, 1):
-        events = decide(state, seen)
-        entry = Entry(job=uid, seq=seq, prev=head, policy=POLICY, seen_at=seen.at, cause=seen, events=events)
+    for seq, observation in enumerate(seens, 1):
+        events = decide(state, observation)
+        entry = Entry(
+            job=uid,
+            seq=seq,
+            prev=head,
+            policy=POLICY,
+            seen_at=observation.at,
+            cause=observation,
+            events=events,
+        )
         body = encode(entry)
         yield EntryDraft(uid, seq, body)
         state, head = fold(state, events), entry_hash(body)
@@ -92,8 +100,8 @@ def _life(number: int) -> Iterator[EntryDraft]:
 def _measured(store: Path) -> dict[str, float]:
     command = [sys.executable, "-m", "tests.bench.ended", "--look", str(store)]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found: dict[str, float] = json.loads(said)
-    return found
+    measures: dict[str, float] = json.loads(said)
+    return measures
 
 
 async def _look(store: Path) -> dict[str, float]:
@@ -101,13 +109,13 @@ async def _look(store: Path) -> dict[str, float]:
     began = time.perf_counter()
     log, cluster = await SqliteLog.open(store), MemoryCluster(script=lambda _: ())
     async with running(controller_of(log, cluster, WallClock())):
-        found = {"start": time.perf_counter() - began, "started": _resident()}
+        measures = {"start": time.perf_counter() - began, "started": _resident()}
         tally = Tally()
         await tally.advance(log)
-        found["counted"] = _resident()
+        measures["counted"] = _resident()
     await cluster.close()
     await log.close()
-    return found
+    return measures
 
 
 def _resident() -> float:

@@ -36,7 +36,7 @@ class Moment(NamedTuple):
     """A decision that was taken: the state before it, the observation, and the entry as it is appended."""
 
     before: JobState
-    seen: Observation
+    observation: Observation
     draft: EntryDraft
 
 
@@ -57,11 +57,19 @@ def history(number: int) -> Iterator[Moment]:
     """The whole life of job `number`: thirteen entries."""
     uid = JobUid(f"00000000-0000-4000-8000-{number:012d}")
     state, head = JobState(uid), GENESIS
-    for seq, seen in enumerate(_observations(uid, f"job-{number}"), 1):
-        events = decide(state, seen)
-        entry = Entry(job=uid, seq=seq, prev=head, policy=POLICY, seen_at=seen.at, cause=seen, events=events)
+    for seq, observation in enumerate(_observations(uid, f"job-{number}"), 1):
+        events = decide(state, observation)
+        entry = Entry(
+            job=uid,
+            seq=seq,
+            prev=head,
+            policy=POLICY,
+            seen_at=observation.at,
+            cause=observation,
+            events=events,
+        )
         body = encode(entry)
-        yield Moment(state, seen, EntryDraft(uid, seq, body))
+        yield Moment(state, observation, EntryDraft(uid, seq, body))
         state, head = fold(state, events), entry_hash(body)
 
 

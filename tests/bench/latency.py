@@ -24,7 +24,7 @@ def submit_to_start() -> Iterator[Result]:
         bare, whole = asyncio.run(_measure(Path(folder)))
     base = statistics.median(bare)
     note = f"{statistics.median(whole):.1f} ms in all, a bare start {base:.1f} ms"
-    above = tuple(each - base for each in whole)
+    above = tuple(seconds - base for seconds in whole)
     yield Result("submit to process start", "ms above bare", above, 50, "most", note)
 
 

@@ -72,11 +72,17 @@ def _run_up(cluster: MemoryCluster, name: str) -> Iterator[EntryDraft]:
     stored = cluster.objects.create(job_manifest(name))
     state, head, seq = JobState(stored["metadata"]["uid"]), GENESIS, 0
     for change in _changes(cluster, stored):
-        for seen in observe(change):
-            events = decide(state, seen)
+        for observation in observe(change):
+            events = decide(state, observation)
             seq += 1
             entry = Entry(
-                job=state.uid, seq=seq, prev=head, policy=POLICY, seen_at=seen.at, cause=seen, events=events
+                job=state.uid,
+                seq=seq,
+                prev=head,
+                policy=POLICY,
+                seen_at=observation.at,
+                cause=observation,
+                events=events,
             )
             body = encode(entry)
             yield EntryDraft(state.uid, seq, body)
@@ -89,8 +95,8 @@ def _changes(cluster: MemoryCluster, job: Manifest) -> Iterator[Change]:
     """The job, and its pods when they run."""
     yield Change(Verb.ADDED, job, START)
     state = JobState(job["metadata"]["uid"])
-    for seen in observe(Change(Verb.ADDED, job, START)):
-        state = fold(state, decide(state, seen))
+    for observation in observe(Change(Verb.ADDED, job, START)):
+        state = fold(state, decide(state, observation))
     for child in desired(state):
         made = cluster.objects.create(child.build())
         if child.kind == "Pod":

@@ -87,12 +87,12 @@ def stopwatch() -> Iterator[Stopwatch]:
 def rates(run: Callable[[], int], *, runs: int = 5) -> tuple[float, ...]:
     """Things a second, of each of `runs` runs after one to warm up; `run` says how many things it did."""
     run()
-    found = []
+    rates_of_rounds = []
     for _ in range(runs):
         with stopwatch() as watch:
             count = run()
-        found.append(count / watch.seconds)
-    return tuple(found)
+        rates_of_rounds.append(count / watch.seconds)
+    return tuple(rates_of_rounds)
 
 
 def table(results: Sequence[Result]) -> Table:

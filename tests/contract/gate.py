@@ -52,7 +52,7 @@ def of_facets(
                 yield f"facets {version} {name}: is gone"
                 continue
             wrong = list(differences(old, now[name]))
-            yield from (f"facets {version} {name}: {each}" for each in wrong)
+            yield from (f"facets {version} {name}: {sentence}" for sentence in wrong)
             if (
                 version == OWN_VERSION
                 and not wrong

@@ -139,7 +139,7 @@ def _alternatives(old: Schema, new: Schema, path: str, defs: Defs) -> Iterator[C
     for number, alternative in enumerate(before):
         place = f"{path}/anyOf/{number}"
         compared = [list(_compared(alternative, other, place, defs)) for other in now]
-        fits = [each for each in compared if all(change.name in COMPATIBLE for change in each)]
+        fits = [changes for changes in compared if all(change.name in COMPATIBLE for change in changes)]
         if not fits:
             yield Change(
                 place, "COMBINED_TYPE_SUBSCHEMAS_CHANGED" if len(now) >= len(before) else "SUM_TYPE_NARROWED"

@@ -64,11 +64,11 @@ def fixtures(version: Path) -> Iterator[Fixture]:
 
 def digest(version: Path) -> str:
     """SHA-256 over the names and bytes of all files of a version."""
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for path in sorted(version.rglob("*.*")):
         if path.is_file():
-            found.update(f"{path.relative_to(version).as_posix()}\n".encode() + path.read_bytes())
-    return found.hexdigest()
+            sha.update(f"{path.relative_to(version).as_posix()}\n".encode() + path.read_bytes())
+    return sha.hexdigest()
 
 
 def catalogue() -> dict[str, Any]:

@@ -21,7 +21,7 @@ class ForkServer:
 
     def __init__(self) -> None:
         self._control, theirs = socket.socketpair()
-        environment = {name: each for name, each in os.environ.items() if name != "PYTHONPATH"}
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.forking", str(theirs.fileno())],

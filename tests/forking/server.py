@@ -172,8 +172,8 @@ def _become(line: Line, streams: Sequence[int], path: Sequence[str]) -> NoReturn
     os.environ.clear()
     os.environ.update(request.environment)
     time.tzset()
-    for number, each in enumerate(streams):
-        os.dup2(each, number)
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
     for stream in (sys.stdin, sys.stdout):
         assert isinstance(stream, TextIOWrapper)
         stream.reconfigure(line_buffering=stream.isatty())

@@ -76,6 +76,6 @@ def _collected(root: Path) -> list[str]:
     return [line for line in done.stdout.splitlines() if "::" in line]
 
 
-def _total(name: str, found: dict[str, Count]) -> None:
-    tests, checks = (sum(column) for column in zip(*found.values(), strict=True))
-    print(f"{name}: {tests} tests, {checks} assertions in {len(found)} modules")
+def _total(name: str, modules: dict[str, Count]) -> None:
+    tests, checks = (sum(column) for column in zip(*modules.values(), strict=True))
+    print(f"{name}: {tests} tests, {checks} assertions in {len(modules)} modules")

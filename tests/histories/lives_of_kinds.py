@@ -203,12 +203,17 @@ def taken_over() -> Story:
 
 def _workload(story: TorchStory, *conditions: tuple[str, str, str, str]) -> TorchStory:
     """The job's Workload has conditions of type, status, reason, message, which changed now."""
-    told = tuple(
+    observations = tuple(
         WorkloadCondition(type=type_, status=status, reason=reason, message=message, changed_at=story.now)
         for type_, status, reason, message in conditions
     )
     workload = WorkloadObserved(
-        job=story.uid, at=story.now, name="pytorchjob-retry-1", uid="w-1", queue="team-a", conditions=told
+        job=story.uid,
+        at=story.now,
+        name="pytorchjob-retry-1",
+        uid="w-1",
+        queue="team-a",
+        conditions=observations,
     )
     return story.see(workload)
 

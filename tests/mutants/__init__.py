@@ -24,7 +24,7 @@ def mutants() -> tuple[Mutant, ...]:
     """
     names = [module.name for module in pkgutil.iter_modules(__path__) if module.name.startswith(LISTS)]
     lists = [importlib.import_module(f"{__name__}.{name}") for name in sorted(names)]
-    every = tuple(mutant for each in lists for mutant in each.MUTANTS)
+    every = tuple(mutant for module in lists for mutant in module.MUTANTS)
     twice = [name for name, count in Counter(mutant.name for mutant in every).items() if count > 1]
     if twice:
         raise Stale(f"several mutants have the same name: {', '.join(twice)}")

@@ -50,7 +50,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
     """A line an area, one for all, then every mutant that is not killed."""
     lines = [f"{'area':32} {'mutants':>8}" + "".join(f" {outcome:>11}" for outcome in Outcome)]
     areas = sorted({verdict.mutant.area for verdict in verdicts})
-    lines += [_line(area, [each for each in verdicts if each.mutant.area == area]) for area in areas]
+    lines += [_line(area, [verdict for verdict in verdicts if verdict.mutant.area == area]) for area in areas]
     lines.append(_line("all", verdicts))
     lines.append(f"killed of those that a test can tell: {share(verdicts):.1%} (at least {ENOUGH:.0%})")
     for outcome in (Outcome.SURVIVED, Outcome.STALE, Outcome.EQUIVALENT):

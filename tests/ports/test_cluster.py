@@ -65,8 +65,8 @@ async def emptied(cluster: Cluster) -> None:
 
 @pytest.fixture(scope="module")
 def real_cluster(job_crds: Harness) -> Iterator[Harness]:
-    with real.namespaces(job_crds, DEMO, A, B) as found:
-        yield found
+    with real.namespaces(job_crds, DEMO, A, B) as cluster:
+        yield cluster
 
 
 @pytest.fixture(params=["memory", "local", pytest.param("apiserver", marks=pytest.mark.integration)])
@@ -75,8 +75,8 @@ async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         async with real.emptied(request.getfixturevalue("real_cluster"), DEMO, A, B) as there:
             yield there
     else:
-        async with opened(request.param, tmp_path) as found:
-            yield found
+        async with opened(request.param, tmp_path) as cluster:
+            yield cluster
 
 
 async def test_an_object_is_read_as_it_was_created(cluster: Cluster) -> None:
@@ -134,8 +134,8 @@ async def test_list_is_by_namespace_and_name(cluster: Cluster) -> None:
     refs = [Ref.of(manifest) for manifest in await cluster.list(JOB_API, "PyTorchTrainingJob")]
     ours = [(ref.namespace, ref.name) for ref in refs if ref.namespace in (A, B)]
     assert ours == [(A, "b"), (A, "z"), (B, "a")]
-    found = await cluster.list(JOB_API, "PyTorchTrainingJob", B)
-    assert [manifest["metadata"]["name"] for manifest in found] == ["a"]
+    listing = await cluster.list(JOB_API, "PyTorchTrainingJob", B)
+    assert [manifest["metadata"]["name"] for manifest in listing] == ["a"]
 
 
 async def test_list_is_of_one_kind_of_one_group(cluster: Cluster) -> None:
@@ -215,9 +215,9 @@ async def test_a_status_is_written_whole(cluster: Cluster) -> None:
     uid = (await cluster.create(job()))["metadata"]["uid"]
     await cluster.patch_status(JOB, uid, {"phase": "Pending", "old": 1}, 1)
     await cluster.patch_status(JOB, uid, {"phase": "Running"}, 2)
-    found = await cluster.get(JOB)
-    assert found["status"] == {"phase": "Running"}
-    assert found["metadata"]["generation"] == 1
+    manifest = await cluster.get(JOB)
+    assert manifest["status"] == {"phase": "Running"}
+    assert manifest["metadata"]["generation"] == 1
 
 
 async def test_a_status_of_a_lower_seq_is_not_written(cluster: Cluster) -> None:
@@ -328,9 +328,12 @@ async def stopped(cluster: Cluster, ref: Ref) -> Manifest:
     """The pod, once nothing of it runs: it has Failed, or, by a kubelet, was given no time at all any more."""
     async with asyncio.timeout(90):
         while True:
-            found = await cluster.get(ref)
-            if found["status"]["phase"] == "Failed" or not found["metadata"]["deletionGracePeriodSeconds"]:
-                return found
+            manifest = await cluster.get(ref)
+            if (
+                manifest["status"]["phase"] == "Failed"
+                or not manifest["metadata"]["deletionGracePeriodSeconds"]
+            ):
+                return manifest
             await asyncio.sleep(0.005)
 
 
@@ -381,8 +384,8 @@ async def test_a_look_shows_a_pod_whatever_its_labels_and_children_know_it(clust
     await next_change(items, lambda change: change.object["metadata"]["uid"] == uid)
     sight = await cluster.look(POD, uid)
     assert sight.object == await cluster.get(POD)
-    found = await cluster.children(DEMO, owner["metadata"]["uid"], (uid,))
-    assert [manifest["metadata"]["uid"] for manifest in found] == [uid]
+    children = await cluster.children(DEMO, owner["metadata"]["uid"], (uid,))
+    assert [manifest["metadata"]["uid"] for manifest in children] == [uid]
 
 
 async def test_a_look_shows_neither_another_pod_of_the_name_nor_one_that_is_gone(cluster: Cluster) -> None:
@@ -407,12 +410,12 @@ async def test_a_watch_lists_what_exists_jobs_first_then_says_synced(cluster: Cl
     await cluster.create(pod())
     await phase(cluster, POD, "Running")  # and does not change any more
     owner = await cluster.create(job())
-    found = await listed(cluster.watch())
-    assert [(each.verb, each.object["kind"]) for each in found] == [
+    received = await listed(cluster.watch())
+    assert [(change.verb, change.object["kind"]) for change in received] == [
         (Verb.ADDED, "PyTorchTrainingJob"),
         (Verb.ADDED, "Pod"),
     ]
-    assert found[0].object == owner
+    assert received[0].object == owner
 
 
 async def test_a_watch_tells_changes_after_synced(cluster: Cluster) -> None:
@@ -421,9 +424,9 @@ async def test_a_watch_tells_changes_after_synced(cluster: Cluster) -> None:
     await cluster.create(job())
     await cluster.patch(JOB, {"spec": {"runPolicy": {"backoffLimit": 7}}})
     await cluster.delete(JOB)
-    found = [await next_change(items, lambda _: True) for _ in range(3)]
-    assert [each.verb for each in found] == [Verb.ADDED, Verb.MODIFIED, Verb.DELETED]
-    assert found[2].object["spec"]["runPolicy"]["backoffLimit"] == 7
+    next_changes = [await next_change(items, lambda _: True) for _ in range(3)]
+    assert [change.verb for change in next_changes] == [Verb.ADDED, Verb.MODIFIED, Verb.DELETED]
+    assert next_changes[2].object["spec"]["runPolicy"]["backoffLimit"] == 7
 
 
 async def test_every_watch_tells_everything(cluster: Cluster) -> None:
@@ -476,23 +479,23 @@ async def test_events_of_another_job_are_not_told(cluster: Cluster) -> None:
 async def test_what_happened_to_several_objects_is_told_together_oldest_first(cluster: Cluster) -> None:
     owner = await cluster.create(job())
     other = {"metadata": {"uid": "another"}}
-    for each in (
+    for event in (
         happening(owner, "b", after=2),
         happening(other, "a", after=1),
         happening(owner, "c", after=3),
     ):
-        await cluster.emit(each)
+        await cluster.emit(event)
     uid = owner["metadata"]["uid"]
-    found = await cluster.events_about(DEMO, [uid, "another"])
-    assert [each.message for each in found] == ["said by a", "said by b", "said by c"]
-    first = found[0]
+    happenings = await cluster.events_about(DEMO, [uid, "another"])
+    assert [happening.message for happening in happenings] == ["said by a", "said by b", "said by c"]
+    first = happenings[0]
     assert (first.uid, first.first_at, first.count) == (
         "another",
         AT + timedelta(seconds=1),
         1,
     )
-    assert {each.by for each in found} == {"jobledger"}
-    assert [each.message for each in await cluster.events_about(DEMO, ["another"])] == ["said by a"]
+    assert {happening.by for happening in happenings} == {"jobledger"}
+    assert [happening.message for happening in await cluster.events_about(DEMO, ["another"])] == ["said by a"]
     assert not await cluster.events_about("other", [uid])
 
 
@@ -501,8 +504,8 @@ async def test_what_happened_to_an_object_is_told_by_its_kind_and_name_too(clust
     await cluster.emit(happening(owner, "a"))
     meta = owner["metadata"]
     for names in ([(owner["kind"], meta["name"])], [("Pod", "x"), (owner["kind"], meta["name"])]):
-        [found] = await cluster.events_about(DEMO, [], names)
-        assert (found.uid, found.message) == (meta["uid"], "said by a")
+        [reported] = await cluster.events_about(DEMO, [], names)
+        assert (reported.uid, reported.message) == (meta["uid"], "said by a")
     assert len(await cluster.events_about(DEMO, [meta["uid"]], [(owner["kind"], meta["name"])])) == 1
     assert not await cluster.events_about(DEMO, [], [("Pod", meta["name"]), (owner["kind"], "other")])
 

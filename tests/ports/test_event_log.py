@@ -128,8 +128,8 @@ async def test_appends_at_the_same_time_are_all_in_the_log_once(log: EventLog) -
 async def test_the_drafts_of_one_append_stand_side_by_side_whoever_else_appends(log: EventLog) -> None:
     jobs = [JobUid(f"job-{number}") for number in range(20)]
     await asyncio.gather(*(log.append(drafts((job, 1), (job, 2), (job, 3))) for job in jobs))
-    found = [record.job for record in await records(log)]
-    assert all(len(set(found[start : start + 3])) == 1 for start in range(0, len(found), 3))
+    uids = [record.job for record in await records(log)]
+    assert all(len(set(uids[start : start + 3])) == 1 for start in range(0, len(uids), 3))
 
 
 async def test_a_conflict_fails_only_the_append_that_has_it(log: EventLog) -> None:
@@ -223,12 +223,12 @@ async def test_a_scan_of_a_job_is_in_log_order_even_if_the_log_is_not_in_seq_ord
 
 async def test_a_scan_ends_where_the_log_ended_when_it_began(log: EventLog) -> None:
     given = await log.append(drafts(*((JOB, seq) for seq in range(1, 1501))))
-    found: list[Record] = []
+    records: list[Record] = []
     async for batch in log.scan():
-        if not found:
+        if not records:
             await log.append(drafts((OTHER, 1)))
-        found += batch
-    assert found == list(given)
+        records += batch
+    assert records == list(given)
 
 
 async def test_a_scan_gives_no_empty_batches(log: EventLog) -> None:
@@ -258,13 +258,13 @@ async def test_what_is_appended_later_is_behind_the_end(log: EventLog) -> None:
 
 async def followed(log: EventLog, after: Position, count: int) -> list[Record]:
     """The first records that come behind `after`."""
-    found: list[Record] = []
+    records: list[Record] = []
     async with asyncio.timeout(90):
         async for batch, *_ in log.follow(after):
-            found += batch
-            if len(found) >= count:
+            records += batch
+            if len(records) >= count:
                 break
-    return found
+    return records
 
 
 async def test_whoever_follows_gets_what_is_there(log: EventLog) -> None:
@@ -279,16 +279,16 @@ async def test_whoever_follows_begins_behind_the_position_it_gives(log: EventLog
 
 async def test_whoever_follows_gets_what_is_appended_meanwhile(log: EventLog) -> None:
     given = list(await log.append(drafts((JOB, 1))))
-    found: list[Record] = []
+    records: list[Record] = []
     async with asyncio.timeout(90):
         async for batch, position, _ in log.follow():
-            found += batch
+            records += batch
             assert not batch or position >= batch[-1].position
-            if len(found) == 4:
+            if len(records) == 4:
                 break
-            if len(found) == len(given):
+            if len(records) == len(given):
                 given += await log.append(drafts((JOB, len(given) + 1)))
-    assert found == given
+    assert records == given
 
 
 async def test_whoever_follows_a_log_that_does_not_grow_is_told_so(log: EventLog) -> None:
@@ -310,23 +310,23 @@ async def test_several_follow_by_themselves(log: EventLog) -> None:
 
 
 async def test_a_new_log_has_no_snapshots_and_covers_nothing(log: EventLog) -> None:
-    position, found = await log.snapshots()
-    assert (position, list(found)) == (0, [])
+    position, snapshots = await log.snapshots()
+    assert (position, list(snapshots)) == (0, [])
 
 
 async def test_saved_snapshots_come_back_with_the_position_they_cover(log: EventLog) -> None:
     await log.save_snapshots(7, [snapshot(JOB), snapshot(OTHER, 3)])
-    position, found = await log.snapshots()
+    position, snapshots = await log.snapshots()
     assert position == 7
-    assert sorted(found, key=lambda each: each.job) == [snapshot(JOB), snapshot(OTHER, 3)]
+    assert sorted(snapshots, key=lambda one: one.job) == [snapshot(JOB), snapshot(OTHER, 3)]
 
 
 async def test_a_saved_snapshot_takes_the_place_of_the_one_of_its_job(log: EventLog) -> None:
     await log.save_snapshots(7, [snapshot(JOB), snapshot(OTHER)])
     await log.save_snapshots(9, [snapshot(JOB, 5)])
-    position, found = await log.snapshots()
+    position, snapshots = await log.snapshots()
     assert position == 9
-    assert {record.job: record.seq for record in found} == {JOB: 5, OTHER: 1}
+    assert {record.job: record.seq for record in snapshots} == {JOB: 5, OTHER: 1}
 
 
 async def test_the_position_moves_without_a_new_snapshot(log: EventLog) -> None:
@@ -339,8 +339,8 @@ async def test_of_closed_jobs_only_the_last_entries_are_needed_to_go_on(log: Eve
     await log.save_snapshots(7, [snapshot(JOB), snapshot(OTHER, 2)])
     await log.save_snapshots(9, [replace(snapshot(OTHER, 3), closed=True)], 0)
     assert await log.saved() == (9, [snapshot(JOB)], {OTHER: 3}, 0)
-    position, found = await log.snapshots()
-    assert (position, {record.job: (record.seq, record.closed) for record in found}) == (
+    position, snapshots = await log.snapshots()
+    assert (position, {record.job: (record.seq, record.closed) for record in snapshots}) == (
         9,
         {JOB: (1, False), OTHER: (3, True)},
     )
@@ -351,8 +351,8 @@ async def test_of_closed_jobs_only_the_last_entries_are_needed_to_go_on(log: Eve
 async def test_a_closed_job_may_have_a_snapshot_without_a_state(log: EventLog) -> None:
     await log.save_snapshots(7, [replace(snapshot(JOB, 3), version=UNUSABLE, body=b"", closed=True)])
     assert await log.saved() == (7, [], {JOB: 3}, 0)
-    _, [found] = await log.snapshots()
-    assert (found.seq, found.version, found.closed) == (3, UNUSABLE, True)
+    _, [kept] = await log.snapshots()
+    assert (kept.seq, kept.version, kept.closed) == (3, UNUSABLE, True)
 
 
 async def test_dropped_snapshots_are_gone_and_cover_nothing(log: EventLog) -> None:
@@ -410,7 +410,7 @@ async def test_a_letter_that_was_retried_says_when_and_stays_what_it_is(log: Eve
     for error in ("one", "two"):
         await log.add_dead_letter(DeadLetter(when, JOB, b"{}", error))
     before = await log.dead_letters()
-    assert [each.retried_at for each in before] == [None, None]
+    assert [letter.retried_at for letter in before] == [None, None]
     for hours in (1, 2):
         await log.note_retry(before[1], when + timedelta(hours=hours))
     assert list(await log.dead_letters()) == [

@@ -24,27 +24,27 @@ async def known(to: Database) -> KnownLabels:
 
 
 async def test_keys_and_values_are_each_told_once_and_in_order(database: Database) -> None:
-    found = await known(database)
+    labels = await known(database)
     ours = JobFilter(namespace="team-a")
-    assert sorted(await found.keys(ours)) == ["Team", "app/name", "team", "tier"]
-    assert await found.values(JobFilter(), "team") == ["a", "b", "c"]
-    assert await found.values(JobFilter(), "team", "b") == ["b", "c"]
-    assert await found.values(ours, "app/name") == [""]
-    assert await found.values(ours, "nobody") == []
-    assert await found.values(ours, "team' OR 1 = 1 --") == []
+    assert sorted(await labels.keys(ours)) == ["Team", "app/name", "team", "tier"]
+    assert await labels.values(JobFilter(), "team") == ["a", "b", "c"]
+    assert await labels.values(JobFilter(), "team", "b") == ["b", "c"]
+    assert await labels.values(ours, "app/name") == [""]
+    assert await labels.values(ours, "nobody") == []
+    assert await labels.values(ours, "team' OR 1 = 1 --") == []
 
 
 async def test_what_may_not_be_seen_is_not_told(database: Database) -> None:
-    found = await known(database)
-    assert "hidden" not in await found.keys(JobFilter(namespace="team-a"))
-    assert await found.values(JobFilter(namespace="team-a"), "team") == ["a", "b"]
-    assert await found.values(JobFilter(["PyTorchTrainingJob"], "team-b"), "team") == ["c"]
-    assert await found.keys(JobFilter(["PyTorchJob"])) == []
-    assert await found.keys(JobFilter([])) == []
+    labels = await known(database)
+    assert "hidden" not in await labels.keys(JobFilter(namespace="team-a"))
+    assert await labels.values(JobFilter(namespace="team-a"), "team") == ["a", "b"]
+    assert await labels.values(JobFilter(["PyTorchTrainingJob"], "team-b"), "team") == ["c"]
+    assert await labels.keys(JobFilter(["PyTorchJob"])) == []
+    assert await labels.keys(JobFilter([])) == []
 
 
 async def test_no_more_are_told_than_anybody_reads(database: Database) -> None:
-    found = await known(database)
-    keys = await found.keys(JobFilter())
+    labels = await known(database)
+    keys = await labels.keys(JobFilter())
     assert len(keys) == len({*keys}) <= MOST
     assert sum(key.startswith("k0") for key in keys) == 60

@@ -105,9 +105,9 @@ async def projector(database: Database) -> HistoryProjector:
             *job("u5", "leaving", "team-a", [JobDeleted(at=at(2))]),
         ]
     )
-    found = HistoryProjector(log, database)
-    await found.advance()
-    return found
+    projector = HistoryProjector(log, database)
+    await projector.advance()
+    return projector
 
 
 @pytest.mark.parametrize(
@@ -186,9 +186,9 @@ async def test_jobs_are_selected_by_their_labels(
 async def test_pages_have_an_order_and_a_total(projector: HistoryProjector) -> None:
     listing = projector.history.listing
     page = await listing.page(JobFilter(), sort="name", descending=False, start=1, size=2)
-    assert ([each.name for each in page.rows], page.total) == (["alphabet", "beta_x"], 4)
+    assert ([row.name for row in page.rows], page.total) == (["alphabet", "beta_x"], 4)
     page = await listing.page(JobFilter(), sort="phase", descending=True, size=1)
-    assert [each.phase for each in page.rows] == ["Running"]
+    assert [row.phase for row in page.rows] == ["Running"]
     for wanted in (JobFilter(), selected("team"), selected("!retired")):
         everybody = await listing.page(wanted)
         total = everybody.total
@@ -226,8 +226,8 @@ async def test_a_row_has_the_labels_of_now(projector: HistoryProjector) -> None:
 async def test_labels_of_before_and_of_jobs_that_are_gone_are_not_kept(
     projector: HistoryProjector, database: Database
 ) -> None:
-    found = await database.fetch("SELECT uid, key, value FROM history_labels ORDER BY uid, key")
-    assert [tuple(each) for each in found] == [
+    labels = await database.fetch("SELECT uid, key, value FROM history_labels ORDER BY uid, key")
+    assert [tuple(row) for row in labels] == [
         *(("u1", "team", "a"), ("u1", "tier", "gold")),
         *(("u2", "example.com/x", ""), ("u2", "team", "b")),
         ("u3", "team", "A"),
@@ -238,15 +238,16 @@ async def test_labels_that_change_later_are_found_and_the_old_ones_are_not(datab
     log = MemoryLog()
     drafts = job("u1", "alpha", "team-a", [labels(team="a", tier="x")], [labels(team="b")], [labels()])
     projector = HistoryProjector(log, database)
-    found = []
+    counts = []
     for some in (drafts[:2], drafts[2:3], drafts[3:]):
         await log.append(some)
         await projector.advance()
         pages = [
-            await projector.history.listing.page(selected(each)) for each in ("team=a", "team=b", "tier")
+            await projector.history.listing.page(selected(selector))
+            for selector in ("team=a", "team=b", "tier")
         ]
-        found.append([page.total for page in pages])
-    assert found == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+        counts.append([page.total for page in pages])
+    assert counts == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
 
 
 async def test_a_job_that_is_closed_is_not_listed_any_more(database: Database) -> None:
@@ -265,10 +266,10 @@ async def test_a_job_that_is_being_deleted_says_so(projector: HistoryProjector) 
 
 
 async def test_there_is_only_to_choose_from_what_there_is(projector: HistoryProjector) -> None:
-    found = await projector.history.listing.choices(JobFilter())
-    assert found["scheduler"] == ["default", "t9k-scheduler"]
-    assert found["queue"] == ["night"]
-    assert found["resource"] == ["nvidia.com/gpu"]
+    choices = await projector.history.listing.choices(JobFilter())
+    assert choices["scheduler"] == ["default", "t9k-scheduler"]
+    assert choices["queue"] == ["night"]
+    assert choices["resource"] == ["nvidia.com/gpu"]
 
 
 async def test_a_view_that_is_made_again_lists_the_same(
@@ -295,8 +296,8 @@ def test_a_launcher_is_left_out_of_the_sums() -> None:
     launcher = plan.types[0].changed(type="launcher", scale=1)
     spec = {
         "replicaSpecs": [
-            {"type": each, "template": {"spec": {"containers": [CONTAINER]}}}
-            for each in ("launcher", "worker")
+            {"type": type_, "template": {"spec": {"containers": [CONTAINER]}}}
+            for type_ in ("launcher", "worker")
         ]
     }
     leads = {"primary": ReplicaName("launcher-0"), "launch": Launch.WHEN_READY}

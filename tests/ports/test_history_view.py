@@ -112,9 +112,9 @@ async def from_the_beginning(log: EventLog, tmp_path: Path) -> object:
     projector = HistoryProjector(log, SqliteDatabase(store))
     await SqliteDatabase(store).clear()
     await projector.advance()
-    found = await contents(projector.history)
+    view = await contents(projector.history)
     await store.close()
-    return found
+    return view
 
 
 # ---- jobs ----
@@ -184,16 +184,16 @@ async def test_of_several_jobs_of_a_name_the_newest_is_found(
 ) -> None:
     await log.append([*named("u1", "alpha"), *named("u2", "alpha"), *named("u3", "alpha", "team-b")])
     await projector.advance()
-    found = [await view.find_job("alpha", namespace) for namespace in ("team-a", "team-b", None, "team-c")]
-    assert [each and each.uid for each in found] == ["u2", "u3", "u3", None]
+    rows = [await view.find_job("alpha", namespace) for namespace in ("team-a", "team-b", None, "team-c")]
+    assert [row and row.uid for row in rows] == ["u2", "u3", "u3", None]
 
 
 async def test_a_uid_goes_before_a_name(log: SqliteLog, projector: HistoryProjector, view: History) -> None:
     await log.append([*named("u1", "alpha"), *named("u2", "u1")])
     await projector.advance()
-    found = await view.find_job("u1")
-    assert found is not None
-    assert found.name == "alpha"
+    row = await view.find_job("u1")
+    assert row is not None
+    assert row.name == "alpha"
 
 
 async def test_jobs_are_listed_newest_first_whatever_their_clocks_say(
@@ -227,7 +227,7 @@ async def test_pages_follow_each_other_without_gap_or_repeat_while_jobs_are_adde
     await projector.advance()
     second = await view.list_jobs(limit=3, before=first[-1].place)
     third = await view.list_jobs(limit=3, before=second[-1].place)
-    assert [each.uid for each in (*first, *second, *third)] == [f"u{number}" for number in range(6, -1, -1)]
+    assert [row.uid for row in (*first, *second, *third)] == [f"u{number}" for number in range(6, -1, -1)]
 
 
 async def test_jobs_are_counted_by_phase(log: SqliteLog, projector: HistoryProjector, view: History) -> None:
@@ -275,7 +275,7 @@ async def planned(database: Database, query: str) -> str:
     from projectors.history.postgres import PostgresDatabase
 
     assert isinstance(database, PostgresDatabase)
-    large = {f"enable_{each}": "off" for each in ("seqscan", "sort", "bitmapscan")}
+    large = {f"enable_{plan}": "off" for plan in ("seqscan", "sort", "bitmapscan")}
     connection = await asyncpg.connect(database.address.url, server_settings=large)
     rows = await connection.fetch(
         f"EXPLAIN {query}".replace("$1", "now()").replace("$2", "0").replace("$3", "1")
@@ -304,8 +304,8 @@ async def test_entries_can_be_asked_for_from_any_place(
 ) -> None:
     await log.append(history(6))
     await projector.advance()
-    assert [each.seq for each in await view.entries(JOB, after_seq=2, limit=3)] == [3, 4, 5]
-    assert [each.seq for each in await view.entries(JOB, after_seq=4)] == [5, 6]
+    assert [row.seq for row in await view.entries(JOB, after_seq=2, limit=3)] == [3, 4, 5]
+    assert [row.seq for row in await view.entries(JOB, after_seq=4)] == [5, 6]
 
 
 # ---- following the log ----
@@ -335,9 +335,9 @@ async def test_a_projector_started_anew_goes_on_where_the_view_is(
     await HistoryProjector(log, database).advance()
     await log.append(history(6)[3:])
     await HistoryProjector(log, database).advance()
-    found = await contents(History(database))
-    assert found == await from_the_beginning(log, tmp_path)
-    assert [each.last_seq for each in found[0]] == [2, 6]
+    view = await contents(History(database))
+    assert view == await from_the_beginning(log, tmp_path)
+    assert [row.last_seq for row in view[0]] == [2, 6]
 
 
 async def test_entries_that_no_reader_accepts_are_not_in_the_view(
@@ -345,7 +345,7 @@ async def test_entries_that_no_reader_accepts_are_not_in_the_view(
 ) -> None:
     await log.append([*history(2), EntryDraft(JOB, 3, b"torn"), *history(2, OTHER)])
     await projector.advance()
-    assert [each.seq for each in await view.entries(JOB)] == [1, 2]
+    assert [row.seq for row in await view.entries(JOB)] == [1, 2]
     assert await view.position() == 5
 
 
@@ -363,8 +363,8 @@ async def test_partitions_are_unrelated_in_their_positions_and_together_in_lists
     left, right = MemoryLog(), MemoryLog()
     await left.append([begun("first", 1), begun("third", 9)])
     await right.append([begun("second", 5)])
-    for number, each in enumerate((left, right)):
-        await HistoryProjector(each, database, number).advance()
+    for number, half in enumerate((left, right)):
+        await HistoryProjector(half, database, number).advance()
     assert [job.name for job in await view.list_jobs()] == ["third", "second", "first"]
     assert [await view.position(number) for number in (0, 1, 2)] == [2, 1, 0]
     assert [job.place.partition for job in await view.list_jobs()] == [0, 1, 0]
@@ -433,9 +433,9 @@ async def test_a_view_that_is_emptied_under_a_projector_is_made_again_from_the_f
     await database.clear()
     await log.append(history(301)[300:])
     await projector.advance()
-    found = await contents(projector.history)
-    assert [len(each) for each in found[1]] == [300, 301]
-    assert found == await from_the_beginning(log, tmp_path)
+    view = await contents(projector.history)
+    assert [len(entries) for entries in view[1]] == [300, 301]
+    assert view == await from_the_beginning(log, tmp_path)
 
 
 async def test_a_view_can_be_emptied_while_others_project(
@@ -476,7 +476,7 @@ async def test_wherever_view_and_snapshots_are_a_projector_goes_on_as_if_it_had_
     written: list[EntryDraft] = []
     projector = HistoryProjector(log, database)
     while any(lives.values()):
-        job = chance.choice([each for each, left in lives.items() if left])
+        job = chance.choice([uid for uid, left in lives.items() if left])
         written.append(lives[job].pop(0))
         forged(log, written[-1])
         match chance.randrange(12):
@@ -513,9 +513,9 @@ async def test_a_job_that_was_in_quarantine_before_a_start_still_is_after_it(
     for draft in (*history(2), *history(3, OTHER)[2:]):
         forged(log, draft)
     await HistoryProjector(log, database).advance()
-    found = await contents(History(database))
-    assert [(each.uid, each.last_seq) for each in found[0]] == [(OTHER, 3)]
-    assert found == await from_the_beginning(log, tmp_path)
+    view = await contents(History(database))
+    assert [(row.uid, row.last_seq) for row in view[0]] == [(OTHER, 3)]
+    assert view == await from_the_beginning(log, tmp_path)
 
 
 def life(uid: str, chance: Random) -> list[EntryDraft]:
@@ -538,7 +538,7 @@ async def test_an_entry_whose_cause_is_not_known_is_told(log: SqliteLog, project
     await log.append([*newer_cause(), *history(2, OTHER)])
     await projector.advance()
     entries = await projector.history.entries(JOB)
-    causes = [(each.seq, each.cause_type) for each in entries][1:]
+    causes = [(row.seq, row.cause_type) for row in entries][1:]
     assert causes == [(2, "WeatherObserved"), (3, "TimerFired")]
     assert "rain" in entries[1].summary
     assert len(await projector.history.entries(OTHER)) == 2

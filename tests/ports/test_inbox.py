@@ -32,8 +32,8 @@ async def again(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         return await SqliteInbox.open(opened[-1])
 
     yield in_memory if request.param == "memory" else in_a_file
-    for each in opened:
-        await each.close()
+    for store in opened:
+        await store.close()
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ async def inbox(again: Again) -> Inbox:
     return await again()
 
 
-def seen(number: int, job: JobUid = JOB) -> Observation:
+def observed(number: int, job: JobUid = JOB) -> Observation:
     at = START + timedelta(seconds=number)
     return TimerFired(job=job, at=at, timer=f"t{number}", due_at=at)
 
@@ -56,64 +56,64 @@ async def test_a_new_inbox_is_empty(inbox: Inbox) -> None:
 
 
 async def test_what_was_put_is_taken_whole_and_in_its_order(inbox: Inbox) -> None:
-    await inbox.put([seen(1), seen(2, OTHER)])
-    await inbox.put([seen(3)])
+    await inbox.put([observed(1), observed(2, OTHER)])
+    await inbox.put([observed(3)])
     taken = await inbox.take(10)
-    assert read(taken) == [seen(1), seen(2, OTHER), seen(3)]
+    assert read(taken) == [observed(1), observed(2, OTHER), observed(3)]
     assert [post.job for post in taken.posts] == [JOB, OTHER, JOB]
 
 
 async def test_no_more_is_taken_than_was_asked_for_and_the_oldest_first(inbox: Inbox) -> None:
-    await inbox.put([seen(number) for number in range(5)])
-    assert read(await inbox.take(2)) == [seen(0), seen(1)]
+    await inbox.put([observed(number) for number in range(5)])
+    assert read(await inbox.take(2)) == [observed(0), observed(1)]
 
 
 async def test_what_is_not_acknowledged_is_taken_again(inbox: Inbox) -> None:
-    await inbox.put([seen(1), seen(2)])
+    await inbox.put([observed(1), observed(2)])
     first = await inbox.take(10)
     assert await inbox.take(10) == first
     assert await inbox.waiting() == 2
 
 
 async def test_what_is_acknowledged_is_not_taken_again(inbox: Inbox) -> None:
-    await inbox.put([seen(1), seen(2), seen(3)])
+    await inbox.put([observed(1), observed(2), observed(3)])
     await inbox.ack((await inbox.take(2)).token)
-    assert read(await inbox.take(10)) == [seen(3)]
+    assert read(await inbox.take(10)) == [observed(3)]
     assert await inbox.waiting() == 1
 
 
 async def test_an_acknowledgement_that_comes_twice_takes_nothing_else_away(inbox: Inbox) -> None:
-    await inbox.put([seen(1)])
+    await inbox.put([observed(1)])
     token = (await inbox.take(10)).token
     await inbox.ack(token)
-    await inbox.put([seen(2)])
+    await inbox.put([observed(2)])
     await inbox.ack(token)
-    assert read(await inbox.take(10)) == [seen(2)]
+    assert read(await inbox.take(10)) == [observed(2)]
 
 
 async def test_acknowledgements_that_come_late_and_out_of_order_take_nothing_else_away(inbox: Inbox) -> None:
-    await inbox.put([seen(1), seen(2)])
+    await inbox.put([observed(1), observed(2)])
     early, late = (await inbox.take(1)).token, (await inbox.take(2)).token
     for token in (late, early):
         await inbox.ack(token)
-    await inbox.put([seen(3), seen(4)])
+    await inbox.put([observed(3), observed(4)])
     await inbox.ack(late)
-    assert read(await inbox.take(10)) == [seen(3), seen(4)]
+    assert read(await inbox.take(10)) == [observed(3), observed(4)]
 
 
 async def test_what_is_put_between_take_and_acknowledgement_stays(inbox: Inbox) -> None:
-    await inbox.put([seen(1)])
+    await inbox.put([observed(1)])
     taken = await inbox.take(10)
-    await inbox.put([seen(2)])
+    await inbox.put([observed(2)])
     await inbox.ack(taken.token)
-    assert read(await inbox.take(10)) == [seen(2)]
+    assert read(await inbox.take(10)) == [observed(2)]
 
 
 async def test_the_token_of_an_empty_inbox_acknowledges_nothing(inbox: Inbox) -> None:
     token = (await inbox.take(10)).token
-    await inbox.put([seen(1)])
+    await inbox.put([observed(1)])
     await inbox.ack(token)
-    assert read(await inbox.take(10)) == [seen(1)]
+    assert read(await inbox.take(10)) == [observed(1)]
 
 
 async def test_putting_nothing_changes_nothing(inbox: Inbox) -> None:
@@ -125,19 +125,21 @@ async def test_the_observations_of_one_writer_keep_their_order_whoever_else_writ
     async def write(job: JobUid) -> None:
         mine = await again()
         for number in range(20):
-            await mine.put([seen(number, job)])
+            await mine.put([observed(number, job)])
 
     jobs = [JobUid(f"job-{number}") for number in range(4)]
     await asyncio.gather(*map(write, jobs))
-    found = read(await (await again()).take(1000))
-    assert len(found) == 80
+    observations = read(await (await again()).take(1000))
+    assert len(observations) == 80
     for job in jobs:
-        assert [each for each in found if each.job == job] == [seen(number, job) for number in range(20)]
+        assert [observation for observation in observations if observation.job == job] == [
+            observed(number, job) for number in range(20)
+        ]
 
 
 async def test_another_process_takes_what_one_had_taken_and_did_not_acknowledge(again: Again) -> None:
     one, other = await again(), await again()
-    await one.put([seen(1), seen(2)])
+    await one.put([observed(1), observed(2)])
     await one.ack((await one.take(1)).token)
     await one.take(1)
-    assert read(await other.take(10)) == [seen(2)]
+    assert read(await other.take(10)) == [observed(2)]

@@ -39,8 +39,8 @@ async def again(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     if request.param == "kafka":
         request.getfixturevalue("ledger_topics")  # made before the loop's clients are
     yield in_kafka if request.param == "kafka" else in_a_file
-    for each in opened:
-        await each.close()
+    for opened_store in opened:
+        await opened_store.close()
 
 
 @pytest.fixture

@@ -107,13 +107,13 @@ def lives(draw: st.DrawFn, kind: Kind) -> Life:
 
 def written(kind: Kind) -> st.SearchStrategy[dict[str, Any]]:
     """Specs of the kind with nothing wrong in them, as users may write them."""
-    found: Callable[[], st.SearchStrategy[dict[str, Any]]] | None = getattr(_own(kind), "written", None)
-    return found() if found else _specs(kind)
+    strategy: Callable[[], st.SearchStrategy[dict[str, Any]]] | None = getattr(_own(kind), "written", None)
+    return strategy() if strategy else _specs(kind)
 
 
 def _specs(kind: Kind) -> st.SearchStrategy[dict[str, Any]]:
-    found: Callable[[], st.SearchStrategy[dict[str, Any]]] | None = getattr(_own(kind), "specs", None)
-    return found() if found else st.just(job_of(kind).raw["spec"])
+    strategy: Callable[[], st.SearchStrategy[dict[str, Any]]] | None = getattr(_own(kind), "specs", None)
+    return strategy() if strategy else st.just(job_of(kind).raw["spec"])
 
 
 def _own(kind: Kind) -> ModuleType | None:
@@ -123,9 +123,9 @@ def _own(kind: Kind) -> ModuleType | None:
 
 def plan_of(kind: Kind, spec: dict[str, Any]) -> Plan:
     """What the kind makes of a spec with nothing wrong in it."""
-    found = kind.admit(NAME, spec)
-    assert found.plan is not None, found.problems
-    return found.plan
+    admission = kind.admit(NAME, spec)
+    assert admission.plan is not None, admission.problems
+    return admission.plan
 
 
 def _replicas(plan: Plan) -> list[str]:
@@ -136,7 +136,9 @@ def _replicas(plan: Plan) -> list[str]:
 
 
 def _perform(kind: Kind, story: Story, step: Step) -> None:
-    alive = [name for name, each in story.state.replicas.items() if each.has_pod and not each.leaving]
+    alive = [
+        name for name, replica in story.state.replicas.items() if replica.has_pod and not replica.leaving
+    ]
     match step:
         case ("pod", name, phase, code, deleting, ready):
             more = {"deleting": deleting, "ready": ready and phase == "Running"}

@@ -26,12 +26,12 @@ def test_every_pod_has_its_whole_environment_and_the_user_s(of: Spec) -> None:
                 for container in built["spec"]["containers"]
                 if container["name"] in ("launcher", "worker")
             )
-            found = env({"spec": {"containers": [pod]}})
+            variables = env({"spec": {"containers": [pod]}})
             slot = job.spec["launcher"] if child.name == "gpt-launcher" else None
             own = (slot or job.spec["worker"]["template"]["spec"]["containers"][0]).get("env") or []
-            assert found["PYTHONUNBUFFERED"] in ("1", "v")
-            assert {variable["name"]: variable["value"] for variable in own}.items() <= found.items()
-            assert len(found) == len(pod["env"])
+            assert variables["PYTHONUNBUFFERED"] in ("1", "v")
+            assert {variable["name"]: variable["value"] for variable in own}.items() <= variables.items()
+            assert len(variables) == len(pod["env"])
 
 
 @given(specs())
@@ -55,12 +55,12 @@ def test_no_broken_older_form_trips_admission(part: Any, broken: str, at: int, f
     whole = old_spec()
     place = whole[broken] if broken == "torchConfig" else whole[broken][at]
     for name in [*place, field]:
-        found = KIND.admit("gpt", {**whole, broken: _with(whole[broken], at, name, part)})
-        assert (found.plan is None) is bool(found.problems)
+        admission = KIND.admit("gpt", {**whole, broken: _with(whole[broken], at, name, part)})
+        assert (admission.plan is None) is bool(admission.problems)
 
 
 def _with(old: Any, at: int, name: str, value: Any) -> Any:
     """A part of the older form with one field replaced; of a list, in the item at `at`."""
     if isinstance(old, dict):
         return {**old, name: value}
-    return [_with(each, at, name, value) if index == at else each for index, each in enumerate(old)]
+    return [_with(item, at, name, value) if index == at else item for index, item in enumerate(old)]

@@ -49,9 +49,9 @@ JSON = st.recursive(SCALARS, _inside, max_leaves=40)
     name=st.text(max_size=70), spec=JSON, old=st.none() | JSON.filter(lambda value: isinstance(value, dict))
 )
 def test_admit_never_raises(kind: Kind, name: str, spec: Any, old: Any) -> None:
-    found = kind.admit(name, spec, old)
-    assert (found.plan is None) is bool(found.problems)
-    assert all(str(problem) for problem in found.problems)
+    admission = kind.admit(name, spec, old)
+    assert (admission.plan is None) is bool(admission.problems)
+    assert all(str(problem) for problem in admission.problems)
 
 
 @every_kind
@@ -61,18 +61,18 @@ def test_no_broken_part_trips_admission(kind: Kind, part: Any, data: st.DataObje
     good = data.draw(written(kind))
     whole = {**good, data.draw(st.sampled_from(list(fields(model)))): part}
     for new, old in ((whole, None), (whole, good), (good, whole)):
-        found = kind.admit(NAME, new, old)
-        assert (found.plan is None) is bool(found.problems)
+        admission = kind.admit(NAME, new, old)
+        assert (admission.plan is None) is bool(admission.problems)
 
 
 @every_kind
 @given(data=st.data())
 def test_a_canonical_form_is_its_own(kind: Kind, data: st.DataObject) -> None:
     spec = data.draw(written(kind))
-    found = kind.admit(NAME, spec, uid=UID)
-    assert found.problems == ()
-    again = kind.admit(NAME, found.spec, uid=UID)
-    assert (again.spec, again.plan, again.problems) == (found.spec, found.plan, ())
+    admission = kind.admit(NAME, spec, uid=UID)
+    assert admission.problems == ()
+    again = kind.admit(NAME, admission.spec, uid=UID)
+    assert (again.spec, again.plan, again.problems) == (admission.spec, admission.plan, ())
     assert [notice for notice in again.notices if notice.reason in ("DeprecatedField", "UnknownField")] == []
 
 
@@ -80,10 +80,10 @@ def test_a_canonical_form_is_its_own(kind: Kind, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_an_update_with_the_same_spec_changes_nothing(kind: Kind, data: st.DataObject) -> None:
     spec = data.draw(written(kind))
-    found = kind.admit(NAME, spec, uid=UID)
-    again = kind.admit(NAME, spec, found.spec, uid=UID)
-    assert (again.spec, again.changes, again.frozen, again.notices) == (found.spec, {}, (), ())
-    assert again.plan == found.plan
+    admission = kind.admit(NAME, spec, uid=UID)
+    again = kind.admit(NAME, spec, admission.spec, uid=UID)
+    assert (again.spec, again.changes, again.frozen, again.notices) == (admission.spec, {}, (), ())
+    assert again.plan == admission.plan
 
 
 @every_kind
@@ -101,7 +101,7 @@ def test_names_of_children_are_unique_and_fit(
     children = list(kind.children(state(spec, name=name, kind=kind.names.kind, resumed=resumed)))
     named = [(child.kind, child.name) for child in children]
     assert len(set(named)) == len(named)
-    assert all(len(each) <= 63 for _, each in named)
+    assert all(len(child_name) <= 63 for _, child_name in named)
     assert all(child.build()["metadata"]["name"] == child.name for child in children)
 
 
@@ -135,5 +135,5 @@ def test_quantities_keep_the_order_of_numbers(number: int, suffix: str) -> None:
 
 @given(st.text())
 def test_any_text_may_be_asked_for_its_quantity(text: str) -> None:
-    found = quantity(text)
-    assert found is None or found.is_finite()
+    decimal = quantity(text)
+    assert decimal is None or decimal.is_finite()

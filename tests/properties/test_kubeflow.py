@@ -119,27 +119,27 @@ def test_admission_never_raises(anything: dict[str, Any], name: str, part: Any) 
         ({**good, name: part}, good),
         (good, anything),
     ):
-        found = admit(new, old)
-        assert (found.plan is None) is bool(found.problems)
+        admission = admit(new, old)
+        assert (admission.plan is None) is bool(admission.problems)
 
 
 @given(SPECS)
 def test_a_canonical_form_is_its_own(spec: dict[str, Any]) -> None:
-    found = admit(spec)
-    again = admit(found.spec)
-    assert (again.spec, again.plan) == (found.spec, found.plan)
-    if found.plan is not None:
-        assert admit(spec, found.spec).changes == {}
+    admission = admit(spec)
+    again = admit(admission.spec)
+    assert (again.spec, again.plan) == (admission.spec, admission.plan)
+    if admission.plan is not None:
+        assert admit(spec, admission.spec).changes == {}
 
 
 @given(SPECS, GANGS)
 def test_what_is_admitted_can_be_made(spec: dict[str, Any], gang: str) -> None:
-    found = admit(spec)
-    if found.plan is None:
+    admission = admit(spec)
+    if admission.plan is None:
         return
     job = state(spec, settings={"gang_scheduler": gang})
     made = [(child["kind"], child["metadata"]["name"]) for child in children(job)]
     assert len(set(made)) == len(made)
     names = [manifest["metadata"]["name"] for manifest in pods(job).values()]
-    assert names == [f"mnist-{replica}" for replica in found.plan.replicas()]
-    assert len(names) == found.plan.scale
+    assert names == [f"mnist-{replica}" for replica in admission.plan.replicas()]
+    assert len(names) == admission.plan.scale

@@ -117,12 +117,12 @@ def test_a_status_is_what_the_crd_says_it_is(life: Life) -> None:
 
 @law()
 def test_attempts_of_a_replica_only_grow(life: Life) -> None:
-    seen: dict[str, int] = {}
+    attempts: dict[str, int] = {}
     for entry in life.lived().entries:
         for event in entry.events:
             if event.type == "ReplicaRequested":
-                assert event.attempt > seen.get(event.replica, 0)
-                seen[event.replica] = event.attempt
+                assert event.attempt > attempts.get(event.replica, 0)
+                attempts[event.replica] = event.attempt
 
 
 @law()
@@ -143,9 +143,9 @@ class DictCluster:
 
     def __init__(self, story: Story) -> None:
         self.objects: dict[tuple[str, str], Manifest] = {}
-        for name, each in story.state.replicas.items():
-            if each.has_pod and each.uid:
-                self._add_pod(story, name, each.attempt, each.uid)
+        for name, replica in story.state.replicas.items():
+            if replica.has_pod and replica.uid:
+                self._add_pod(story, name, replica.attempt, replica.uid)
 
     def _add_pod(self, story: Story, name: str, attempt: int, uid: str) -> None:
         type_, _, index = name.rpartition("-")
@@ -183,15 +183,17 @@ def test_a_diff_after_its_own_writes_is_empty(life: Life) -> None:
     for write in list(diff(story.state, desired(story.state), list(cluster.objects.values()))):
         cluster.apply(write)
     after = list(diff(story.state, desired(story.state), list(cluster.objects.values())))
-    assert [each for each in after if not isinstance(each, SayAbsent | Release)] == []
+    assert [action for action in after if not isinstance(action, SayAbsent | Release)] == []
 
 
 @law()
 def test_a_stale_projector_deletes_nothing_of_a_later_state(life: Life) -> None:
     stale, story = life.submitted().state, life.lived()
     cluster = DictCluster(story)
-    known = {name: each.attempt for name, each in stale.replicas.items()}
-    later = {each.uid for name, each in story.state.replicas.items() if each.attempt > known.get(name, 99)}
+    known = {name: replica.attempt for name, replica in stale.replicas.items()}
+    later = {
+        replica.uid for name, replica in story.state.replicas.items() if replica.attempt > known.get(name, 99)
+    }
     for write in diff(stale, desired(stale), list(cluster.objects.values())):
         assert not (isinstance(write, Delete) and write.uid in later)
 

@@ -24,8 +24,10 @@ def test_every_worker_is_a_line_of_the_hostfile_and_the_launcher_has_it(of: Spec
     assert all(int(line.partition(" slots=")[2]) >= 1 for line in lines)
     launcher = built["Pod", "walk-launcher"]["spec"]
     (only,) = launcher["containers"]
-    assert {"ssh-auth", "hostfile"} <= {each["name"] for each in only["volumeMounts"]}
-    assert {each["name"] for each in only["volumeMounts"]} <= {each["name"] for each in launcher["volumes"]}
+    assert {"ssh-auth", "hostfile"} <= {mount["name"] for mount in only["volumeMounts"]}
+    assert {mount["name"] for mount in only["volumeMounts"]} <= {
+        volume["name"] for volume in launcher["volumes"]
+    }
 
 
 @given(specs())
@@ -38,7 +40,9 @@ def test_every_variable_of_the_user_s_is_exported_once(of: Spec) -> None:
         args = only["args"][: len(only["args"]) - len(job.spec["worker"]["cmd"])]
         exported = [value for option, value in pairwise(args) if option == "-x"]
         (container,) = job.spec["worker"]["template"]["spec"]["containers"]
-        assert {each["name"] for each in container["env"]} | {"PATH", "LD_LIBRARY_PATH"} == {*exported}
+        assert {variable["name"] for variable in container["env"]} | {"PATH", "LD_LIBRARY_PATH"} == {
+            *exported
+        }
         assert len(exported) - len({*exported}) <= max(0, options.count("-x") - 1)
 
 
@@ -47,20 +51,20 @@ def test_no_broken_older_form_trips_admission(part: Any, broken: str, at: int, f
     whole = old_spec()
     place = whole[broken] if broken == "mpiConfig" else whole[broken][at]
     for name in [*place, field]:
-        found = KIND.admit("walk", {**whole, broken: _with(whole[broken], at, name, part)})
-        assert (found.plan is None) is bool(found.problems)
+        admission = KIND.admit("walk", {**whole, broken: _with(whole[broken], at, name, part)})
+        assert (admission.plan is None) is bool(admission.problems)
 
 
 @given(JSON, st.sampled_from(["processesPerWorker", "processRecovery", "extraMPIArgs"]))
 def test_no_broken_options_trip_admission(part: Any, field: str) -> None:
     both = {"processesPerWorker": 2, "processRecovery": {"enable": True}, field: part}
-    found = KIND.admit("walk", spec(workers(**both)))
-    assert (found.plan is None) is bool(found.problems)
-    assert KIND.canonical(found.spec) == found.spec
+    admission = KIND.admit("walk", spec(workers(**both)))
+    assert (admission.plan is None) is bool(admission.problems)
+    assert KIND.canonical(admission.spec) == admission.spec
 
 
 def _with(old: Any, at: int, name: str, value: Any) -> Any:
     """A part of the older form with one field replaced; of a list, in the item at `at`."""
     if isinstance(old, dict):
         return {**old, name: value}
-    return [_with(each, at, name, value) if index == at else each for index, each in enumerate(old)]
+    return [_with(item, at, name, value) if index == at else item for index, item in enumerate(old)]

@@ -14,8 +14,8 @@ def test_a_status_has_whole_conditions_and_no_count_of_nothing(life: Life) -> No
     assert all(set(condition) == known for condition in status["conditions"])
     counts = [
         number
-        for each in status.get("replicaStatuses", {}).values()
-        for name, number in each.items()
+        for of_type in status.get("replicaStatuses", {}).values()
+        for name, number in of_type.items()
         if name != "selector"
     ]
     assert all(count > 0 for count in counts)

@@ -35,8 +35,8 @@ def test_a_job_that_runs_goes_on_with_its_pods_its_counts_and_its_start() -> Non
     assert "Created" not in story.reasons
     story.pod("worker-0", "Running", attempt=1, uid="a").pod("worker-1", "Running", attempt=2, uid="b")
     assert story.pods == ["worker-0.1", "worker-1.2"]
-    told = ("phase", "startTime", "backoffCount", "aggregate")
-    assert {name: story.status[name] for name in told} == {name: before.status[name] for name in told}
+    fields = ("phase", "startTime", "backoffCount", "aggregate")
+    assert {name: story.status[name] for name in fields} == {name: before.status[name] for name in fields}
     assert story.status["tasks"][0]["restartCount"] == 1
     assert {condition["type"] for condition in story.status["conditions"]} == {
         condition["type"] for condition in before.status["conditions"]
@@ -113,8 +113,8 @@ def test_a_later_attempt_of_a_job_that_has_ended_follows_its_clean_up_policy() -
 
 def test_a_pod_that_is_called_otherwise_is_not_the_replicas() -> None:
     story = Story(workers(1)).submit().all_pods("Running")
-    seen = story.pod_seen("worker-0", "Running", attempt=9, uid="foreign")
-    assert story.see(seen.changed(pod="foreign")).last == ()
+    observation = story.pod_seen("worker-0", "Running", attempt=9, uid="foreign")
+    assert story.see(observation.changed(pod="foreign")).last == ()
 
 
 def test_a_job_that_runs_is_not_failed_by_a_rule_that_its_controller_did_not_have() -> None:
@@ -190,7 +190,7 @@ def test_a_pytorchjob_that_has_ended_under_the_operator_keeps_its_status(end: st
 def test_the_log_says_that_it_begins_here() -> None:
     story = TorchStory(training()).adopt(of_the_operator("Running"))
     adopted = [event for event in story.last if isinstance(event, JobAdopted)]
-    assert [each.spent for each in adopted] == [None], "restarts under the operator are not known"
+    assert [event.spent for event in adopted] == [None], "restarts under the operator are not known"
     assert any(isinstance(event, Announced) and event.reason == "Adopted" for event in story.last)
 
 

@@ -13,9 +13,9 @@ UNLIMITED = {"backoffLimit": 100}
 
 
 def condition(state: JobState, type_: str) -> ConditionState:
-    found = state.condition(type_)
-    assert found is not None
-    return found
+    condition = state.condition(type_)
+    assert condition is not None
+    return condition
 
 
 def test_r8_a_pod_that_was_unknown_for_a_while_has_run_since_its_first_start() -> None:
@@ -59,7 +59,9 @@ def test_a_condition_of_a_pytorchjob_changes_with_its_status_and_is_updated_with
     story = TorchStory(training()).submit().up().at(20).suspend()
     suspended = rfc3339(story.now)
     story.all_gone().at(50).suspend(False)
-    shown = {each["type"]: each for each in story.status["conditions"]}["Suspended"]
+    shown = {condition_there["type"]: condition_there for condition_there in story.status["conditions"]}[
+        "Suspended"
+    ]
     assert (shown["status"], shown["lastTransitionTime"]) == ("False", rfc3339(story.now))
     assert shown["lastTransitionTime"] != suspended
 

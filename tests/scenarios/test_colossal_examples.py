@@ -64,8 +64,8 @@ def started(of: Spec) -> Story:
 
 def container(story: Story, pod: str) -> dict[str, Any]:
     """The first container of a pod."""
-    found: dict[str, Any] = story.children[f"Pod/{EXAMPLE}-{pod}"]["spec"]["containers"][0]
-    return found
+    container_there: dict[str, Any] = story.children[f"Pod/{EXAMPLE}-{pod}"]["spec"]["containers"][0]
+    return container_there
 
 
 def line(story: Story, pod: str) -> list[str]:
@@ -161,9 +161,9 @@ def test_example_e_only_the_workers_are_in_the_pod_group() -> None:
     prefix = "scheduler.tensorstack.dev/"
 
     def queueing(pod: str) -> dict[str, str]:
-        found = story.children[f"Pod/{EXAMPLE}-{pod}"]
-        assert found["spec"]["schedulerName"] == "t9k-scheduler"
-        labels = found["metadata"]["labels"].items()
+        manifest = story.children[f"Pod/{EXAMPLE}-{pod}"]
+        assert manifest["spec"]["schedulerName"] == "t9k-scheduler"
+        labels = manifest["metadata"]["labels"].items()
         return {key.removeprefix(prefix): value for key, value in labels if key.startswith(prefix)}
 
     assert queueing("worker-0") == {"group-name": EXAMPLE, "queue": "default", "role": "worker"}

@@ -42,7 +42,7 @@ def test_labels_at_first_sight_come_right_after_the_admission(new: Callable[[], 
 @every_kind
 def test_a_job_without_labels_is_decided_as_ever(new: Callable[[], Story]) -> None:
     story = new().submit()
-    assert "LabelsChanged" not in [each.type for each in story.last]
+    assert "LabelsChanged" not in [event.type for event in story.last]
     assert b"labels" not in story.bodies[0]
 
 
@@ -64,7 +64,7 @@ def test_labels_change_with_the_spec_in_one_entry() -> None:
     story = t9k().submit()
     story.labels = TEAM
     story.edit(runPolicy={"backoffLimit": 7})
-    assert [each.type for each in story.last][:: len(story.last) - 1] == ["SpecChanged", "LabelsChanged"]
+    assert [event.type for event in story.last][:: len(story.last) - 1] == ["SpecChanged", "LabelsChanged"]
 
 
 def test_a_finished_job_and_one_that_was_refused_have_labels_too() -> None:
@@ -94,8 +94,8 @@ def test_an_older_generation_says_nothing_about_labels() -> None:
 
 
 def test_labels_beyond_the_bounds_are_refused_by_the_model() -> None:
-    seen = t9k().submit().entries[0].cause
-    assert isinstance(seen, JobObserved)
+    observation = t9k().submit().entries[0].cause
+    assert isinstance(observation, JobObserved)
     for labels in (
         {"k" * 318: ""},
         {"k": "v" * 64},
@@ -103,7 +103,7 @@ def test_labels_beyond_the_bounds_are_refused_by_the_model() -> None:
         {"k": 1},
     ):
         with pytest.raises(EntryUnreadable, match="labels"):
-            decode_observation(encode_observation(seen.changed(labels=labels)))
+            decode_observation(encode_observation(observation.changed(labels=labels)))
 
 
 @every_kind

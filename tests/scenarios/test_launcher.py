@@ -101,7 +101,7 @@ def test_t7_the_job_runs_when_the_launcher_does() -> None:
 def test_t8_a_launcher_as_quick_as_lightning_passes_through_running() -> None:
     story = job().ready("worker-0", "worker-1").pod("launcher-0", "Succeeded")
     assert story.phase is Phase.SUCCEEDED
-    assert [each.phase for each in story.last if each.type == "PhaseEntered"] == [
+    assert [event.phase for event in story.last if event.type == "PhaseEntered"] == [
         Phase.RUNNING,
         Phase.SUCCEEDED,
     ]

@@ -32,8 +32,8 @@ def started(of: Spec, number: int = 2) -> Story:
 
 def only_container(story: Story, pod: str) -> dict[str, Any]:
     """The container of a pod."""
-    (found,) = story.children[f"Pod/{EXAMPLE}-{pod}"]["spec"]["containers"]
-    return dict(found)
+    (container,) = story.children[f"Pod/{EXAMPLE}-{pod}"]["spec"]["containers"]
+    return dict(container)
 
 
 def line(story: Story) -> str:
@@ -79,7 +79,7 @@ def test_example_a_the_workers_go_at_the_end_and_the_launcher_stays() -> None:
     tasks = story.status["tasks"]
     assert [(task["type"], task["restartCount"]) for task in tasks] == [("launcher", 0), ("worker", 0)]
     (launcher,) = tasks[0]["replicas"]
-    assert [each["name"] for each in launcher["containers"]] == ["mpi-worker"]
+    assert [container["name"] for container in launcher["containers"]] == ["mpi-worker"]
 
 
 def test_example_b_variables_reach_the_processes() -> None:
@@ -119,7 +119,7 @@ def test_a_worker_s_failure_is_reported_and_the_launcher_decides() -> None:
     assert story.condition("ReplicaFailure") == ("True", "ReplicaFailed", text)
     assert story.at(35).pod("launcher-0", "Failed", exit_code=1).phase is Phase.FAILED
     assert story.condition("Failed") == ("True", "Failed", EXIT)
-    assert [each.attempt for each in story.state.replicas.values()] == [1, 1, 1]
+    assert [replica.attempt for replica in story.state.replicas.values()] == [1, 1, 1]
 
 
 def test_a_worker_that_ends_before_there_is_a_launcher_ends_the_job() -> None:

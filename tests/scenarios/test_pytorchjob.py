@@ -29,9 +29,9 @@ def up(**spec: Any) -> TorchStory:
 
 
 def message(story: TorchStory, type_: str) -> str:
-    found = story.condition(type_)
-    assert found is not None
-    return found[2]
+    condition = story.condition(type_)
+    assert condition is not None
+    return condition[2]
 
 
 def evicted(story: TorchStory, replica: str) -> TorchStory:
@@ -47,7 +47,7 @@ def evicted(story: TorchStory, replica: str) -> TorchStory:
 def test_example_a_the_master_decides_and_the_status_counts() -> None:
     story = TorchStory(training(policy="OnFailure"), name="pytorchjob-distributed-training").submit()
     names = ["master-0", "worker-0", "worker-1"]
-    assert (story.services, story.pods) == (names, [f"{each}.1" for each in names])
+    assert (story.services, story.pods) == (names, [f"{name}.1" for name in names])
     story.at(9).up()
     name = "pytorchjob-distributed-training"
     assert story.status == {
@@ -81,7 +81,7 @@ def test_example_a_the_master_decides_and_the_status_counts() -> None:
     assert message(story, "Succeeded") == f"PyTorchJob {name} is successfully completed."
     assert story.numbers == {"Master": {"succeeded": 1}, "Worker": {"succeeded": 2}}
     assert story.status["completionTime"] == "2024-01-09T15:01:00Z"
-    assert story.pods == [f"{each}.1" for each in names]
+    assert story.pods == [f"{name}.1" for name in names]
 
 
 def test_example_b_a_worker_that_is_done_does_not_end_the_job() -> None:
@@ -110,7 +110,7 @@ def test_scaled_counts_workers_as_the_scale_subresource_does() -> None:
     says = [
         incident.says for incident in explain(story.steps).incidents if incident.kind is IncidentKind.SCALE
     ]
-    assert [each.startswith("The scale was changed from 2 to 3 replicas") for each in says] == [True]
+    assert [sentence.startswith("The scale was changed from 2 to 3 replicas") for sentence in says] == [True]
     assert any('"elastic": [1, 4, 3]' in str(fact) for fact in facts(story.state, START))
 
 
@@ -295,8 +295,8 @@ def test_the_code_of_container_pytorch_counts_and_no_other() -> None:
         Container(name="pytorch", state=ContainerStatus.TERMINATED, exit_code=0),
         Container(name="sidecar", state=ContainerStatus.TERMINATED, exit_code=137),
     )
-    for each in (ends, ends[::-1]):
-        assert up().pod("worker-0", "Failed", containers=each).phase is Phase.FAILED
+    for order in (ends, ends[::-1]):
+        assert up().pod("worker-0", "Failed", containers=order).phase is Phase.FAILED
 
 
 @pytest.mark.parametrize("policy", ["ExitCode", "OnFailure", "Always"])
@@ -386,12 +386,12 @@ def test_a_pod_made_again_does_not_make_earlier_restarts_in_place_too_many() -> 
     assert message(story.pod("worker-0", "Running", containers=running(2)), "Failed") == LIMIT
 
 
-@pytest.mark.parametrize("seen", [True, False])
-def test_init_containers_that_were_started_again_count_once_the_pod_runs(seen: bool) -> None:
+@pytest.mark.parametrize("reported", [True, False])
+def test_init_containers_that_were_started_again_count_once_the_pod_runs(reported: bool) -> None:
     story = up(policy="OnFailure", backoffLimit=2)
     evicted(story, "worker-0").gone("worker-0")
     assert story.phase is Phase.RUNNING
-    if seen:
+    if reported:
         story.pod("worker-0", "Pending", containers=running(0, init=1))
         assert story.phase is Phase.RUNNING
     story.pod("worker-0", "Running", containers=running(0, init=1))
@@ -559,9 +559,9 @@ def test_an_autoscaler_that_is_refused_after_the_end_is_not_told_of_and_waited_f
     story = TorchStory(training(master=False, elastic=elastic)).submit().up()
     story.pod("worker-0", "Succeeded")
     assert story.phase is Phase.SUCCEEDED
-    told = len(story.entries)
+    count = len(story.entries)
     story.refused("HorizontalPodAutoscaler", 503, "connection reset", name="retry")
-    assert (len(story.entries), dict(story.state.timers)) == (told, {})
+    assert (len(story.entries), dict(story.state.timers)) == (count, {})
 
 
 # ---- section 6: clean-up and expiry ------------------------------------------------------------------------------
@@ -580,7 +580,7 @@ def test_what_is_left_of_an_ended_job(policy: str, left: list[str]) -> None:
     for replica in ("master-0", "worker-0", "worker-1"):
         story.pod(replica, "Running")
     story.pod("worker-2", "Pending").pod("worker-0", "Succeeded").pod("master-0", "Succeeded")
-    assert (story.pods, story.services) == ([f"{each}.1" for each in left], left)
+    assert (story.pods, story.services) == ([f"{name}.1" for name in left], left)
 
 
 def test_the_pod_group_goes_with_the_job_s_end_and_with_a_suspension() -> None:

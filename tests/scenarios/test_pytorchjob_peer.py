@@ -28,8 +28,8 @@ DIFFERS: Final[Mapping[str, str]] = {
 class Peered(TorchStory):
     """A story told by the commands that the operator was watched with."""
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        super().__init__(told["spec"], name=told["name"])
+    def __init__(self, recording: Mapping[str, Any]) -> None:
+        super().__init__(recording["spec"], name=recording["name"])
         self.restarts: Counter[str] = Counter()
 
     def do(self, command: str) -> None:
@@ -68,75 +68,75 @@ class Peered(TorchStory):
         ]
 
     @property
-    def told(self) -> set[tuple[str, str]]:
+    def event_pairs(self) -> set[tuple[str, str]]:
         """Reason and message of every Event. The operator leaves their order to chance, and counts repeats as one."""
         return set(self.announced())
 
 
 def recorded(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    recording: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     # our stories are all told in one namespace
-    text = json.dumps(found).replace(found["namespace"], "demo")
+    text = json.dumps(recording).replace(recording["namespace"], "demo")
     again: dict[str, Any] = json.loads(text)
     return again
 
 
 @pytest.mark.parametrize(
-    "path", [each for each in OBSERVED if each.stem not in DIFFERS], ids=lambda path: path.stem
+    "path", [path for path in OBSERVED if path.stem not in DIFFERS], ids=lambda path: path.stem
 )
 def test_it_goes_as_with_the_operator(path: Path) -> None:
-    told = recorded(path)
-    story = Peered(told)
-    for step in told["steps"]:
+    recording = recorded(path)
+    story = Peered(recording)
+    for step in recording["steps"]:
         story.do(step["when"])
         if "conditions" not in step:  # the job object was gone
             assert story.timer("expiry").state.expired
             continue
         assert story.said == step["conditions"], step["when"]
         assert story.numbers == step["replicas"], step["when"]
-        assert sorted(key for key, each in story.status.items() if isinstance(each, str)) == step["times"]
-    assert story.told == events(told)
+        assert sorted(key for key, value in story.status.items() if isinstance(value, str)) == step["times"]
+    assert story.event_pairs == events(recording)
 
 
-def events(told: Mapping[str, Any]) -> set[tuple[str, str]]:
+def events(recording: Mapping[str, Any]) -> set[tuple[str, str]]:
     """The operator tells of one restart twice, in other words; the second time nothing comes of it."""
-    found = {(reason, message) for _, reason, message in told["events"]}
+    pairs = {(reason, message) for _, reason, message in recording["events"]}
     return {
-        each
-        for each in found
-        if not (each[0] == "PyTorchJobRestarting" and each[1].startswith("PyTorchJob "))
+        pair
+        for pair in pairs
+        if not (pair[0] == "PyTorchJobRestarting" and pair[1].startswith("PyTorchJob "))
     }
 
 
 def played(name: str) -> tuple[Peered, dict[str, Any]]:
-    told = recorded(next(each for each in OBSERVED if each.stem == name))
-    story = Peered(told)
-    for step in told["steps"]:
+    recording = recorded(next(path for path in OBSERVED if path.stem == name))
+    story = Peered(recording)
+    for step in recording["steps"]:
         story.do(step["when"])
-    return story, told
+    return story, recording
 
 
 def test_pods_made_again_are_limited_where_the_operator_goes_on_for_ever() -> None:
-    story, told = played("backoff-limit-exit-code")
-    assert told["steps"][-1]["conditions"][-1].startswith("Running=True")
+    story, recording = played("backoff-limit-exit-code")
+    assert recording["steps"][-1]["conditions"][-1].startswith("Running=True")
     assert story.said[-1].startswith(
         "Failed=True PyTorchJobFailed: Job limit has failed because it has reached"
     )
 
 
 def test_deleted_pods_are_not_shown_as_active_where_the_operator_forgets_them() -> None:
-    story, told = played("on-failure")
-    last = told["steps"][-1]
+    story, recording = played("on-failure")
+    last = recording["steps"][-1]
     assert story.said == last["conditions"]
     assert last["replicas"] == {"Master": {"active": 1}, "Worker": {"active": 2}}
     assert story.numbers == {"Master": {}, "Worker": {}}
-    assert story.told == events(told)
+    assert story.event_pairs == events(recording)
 
 
 def test_a_job_that_failed_by_its_exit_code_says_when() -> None:
-    story, told = played("permanent-exit")
-    last = told["steps"][-1]
+    story, recording = played("permanent-exit")
+    last = recording["steps"][-1]
     assert story.said == last["conditions"]
     assert story.numbers == last["replicas"]
     assert (last["times"], "completionTime" in story.status) == (["startTime"], True)
-    assert story.told == events(told)
+    assert story.event_pairs == events(recording)

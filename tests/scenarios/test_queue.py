@@ -37,12 +37,12 @@ def workload(
 ) -> WorkloadObserved:
     """The Workload with conditions of type, status, reason, message; those that are True changed `at` that moment."""
     story.at(at)
-    told = tuple(
+    observations = tuple(
         WorkloadCondition(type=type_, status=status, reason=reason, message=message, changed_at=story.now)
         for type_, status, reason, message in conditions
     )
     known = {"name": "pytorchjob-retry-1", "uid": "w-1", "queue": "team-a", **more}
-    return WorkloadObserved(job=story.uid, at=story.now, conditions=told, **known)
+    return WorkloadObserved(job=story.uid, at=story.now, conditions=observations, **known)
 
 
 def waiting(story: Story, at: float, more: int = 2) -> WorkloadObserved:
@@ -72,15 +72,15 @@ def why(story: Story) -> Explanation:
 
 
 def test_a_suspended_job_with_the_label_waits_for_kueue_and_not_for_somebody() -> None:
-    found = why(queued())
-    assert found.phase is Phase.PAUSED
-    assert found.answer == (
+    explanation = why(queued())
+    assert explanation.phase is Phase.PAUSED
+    assert explanation.answer == (
         "The job has been suspended since 2024-01-09 15:00:00 UTC: it waits in queue team-a. "
         "Nothing abnormal has happened."
     )
-    (wait,) = found.waits_for
+    (wait,) = explanation.waits_for
     assert wait.says.startswith("Kueue to admit the job to queue team-a. Its Workload is not known here")
-    assert [incident.says for incident in found.incidents] == [
+    assert [incident.says for incident in explanation.incidents] == [
         "The job was created suspended: it waits in queue team-a."
     ]
 
@@ -125,8 +125,8 @@ def test_a_reserved_quota_waits_for_admission_checks() -> None:
 def test_an_admission_is_told_with_cluster_queue_and_flavors() -> None:
     story = queued()
     story.see(admitted(story, 10)).at(11).suspend(on=False)
-    told = [incident for incident in why(story).incidents if incident.kind is IncidentKind.ADMISSION]
-    assert [(each.nature, each.says) for each in told] == [
+    incidents = [incident for incident in why(story).incidents if incident.kind is IncidentKind.ADMISSION]
+    assert [(incident.nature, incident.says) for incident in incidents] == [
         (Nature.EXPECTED, "Kueue admitted the job (queue team-a, ClusterQueue cq, flavors spot).")
     ]
 
@@ -138,27 +138,29 @@ def test_an_admitted_job_that_is_still_suspended_waits_for_kueue_to_resume_it() 
 
 
 def test_a_preemption_is_abnormal_and_names_preemptor_and_reason() -> None:
-    found = why(preempted(queued()))
-    (incident,) = [each for each in found.incidents if each.kind is IncidentKind.EVICTION]
+    explanation = why(preempted(queued()))
+    (incident,) = [incident for incident in explanation.incidents if incident.kind is IncidentKind.EVICTION]
     assert incident.nature is Nature.ABNORMAL
     assert incident.says == (f"Kueue preempted the job for the job with uid {PREEMPTOR}. {PREEMPTED}.")
     assert incident.over_at is None
-    assert not found.normal
-    assert found.answer.startswith(
+    assert not explanation.normal
+    assert explanation.answer.startswith(
         "The job has been suspended since 2024-01-09 15:00:21 UTC: it waits in queue"
     )
-    assert PREEMPTOR in found.answer
-    assert "The job was suspended: Kueue took its quota away." in [each.says for each in found.incidents]
+    assert PREEMPTOR in explanation.answer
+    assert "The job was suspended: Kueue took its quota away." in [
+        incident.says for incident in explanation.incidents
+    ]
 
 
 def test_another_admission_makes_a_preemption_good() -> None:
     story = preempted(queued())
     back = ("Evicted", "False", "QuotaReserved", f"Previously: {PREEMPTED}")
     story.see(admitted(story, 40, back)).at(41).suspend(on=False).at(42).up()
-    found = why(story)
-    (incident,) = [each for each in found.incidents if each.kind is IncidentKind.EVICTION]
+    explanation = why(story)
+    (incident,) = [incident for incident in explanation.incidents if incident.kind is IncidentKind.EVICTION]
     assert incident.over_at is not None
-    assert "So far: 1 abnormal incident, made good." in found.answer
+    assert "So far: 1 abnormal incident, made good." in explanation.answer
 
 
 def test_a_preemption_that_was_over_before_anybody_looked_is_told_once() -> None:
@@ -218,7 +220,7 @@ def test_another_workload_is_news_whatever_became_of_the_one_before() -> None:
 def test_an_eviction_for_another_reason_names_it(reason: str) -> None:
     story = queued()
     story.see(admitted(story, 10)).see(evicted(story, 20, reason, "Exceeded the timeout"))
-    (incident,) = [each for each in why(story).incidents if each.kind is IncidentKind.EVICTION]
+    (incident,) = [incident for incident in why(story).incidents if incident.kind is IncidentKind.EVICTION]
     assert incident.says == f"Kueue took the job's quota away ({reason}). Exceeded the timeout."
 
 
@@ -228,11 +230,11 @@ def test_a_deactivated_job_waits_for_somebody_to_activate_its_workload() -> None
         ("QuotaReserved", "False", "Pending", "The workload is deactivated"),
         ("Evicted", "True", "Deactivated", "The workload is deactivated"),
     )
-    found = why(story.see(workload(story, *off, at=5, active=False)))
-    assert found.waits_for[0].says == (
+    explanation = why(story.see(workload(story, *off, at=5, active=False)))
+    assert explanation.waits_for[0].says == (
         "Somebody to activate Workload pytorchjob-retry-1 again: Kueue has deactivated it (Deactivated)."
     )
-    assert "Kueue has deactivated its Workload" in found.answer
+    assert "Kueue has deactivated its Workload" in explanation.answer
 
 
 def test_what_is_missing_in_numbers_is_no_news() -> None:
@@ -263,7 +265,7 @@ def test_a_workload_that_is_gone_leaves_the_label() -> None:
     story.see(waiting(story, 3))
     gone = WorkloadObserved(job=story.uid, at=story.now, name="pytorchjob-retry-1", uid="", gone_uid="w-1")
     assert story.see(gone.changed(gone_uid="w-0")).last == ()
-    assert [each.type for each in story.see(gone).last] == ["QueueChanged"]
+    assert [event.type for event in story.see(gone).last] == ["QueueChanged"]
     assert story.see(gone).last == ()
     assert "Its Workload is not known here" in why(story).waits_for[0].says
 

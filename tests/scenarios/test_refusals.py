@@ -43,8 +43,8 @@ def test_t5_refusals_that_are_silent_are_told_again_after_a_pause() -> None:
     entries = len(story.entries)
     assert len(quota(story).entries) == entries
     story.pause().gone("worker-0").gone("worker-1", uid="never-seen").resume()
-    told = story.reasons.count("FailedCreate")
-    assert quota(story).reasons.count("FailedCreate") == told + 1
+    count = story.reasons.count("FailedCreate")
+    assert quota(story).reasons.count("FailedCreate") == count + 1
 
 
 def test_t5_a_pod_that_is_known_again_is_no_pod_that_was_made() -> None:

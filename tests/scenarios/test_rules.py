@@ -34,9 +34,9 @@ def test_r2_an_edit_inside_a_template_is_ignored_and_reported_once() -> None:
     story.edit().edit()
     path = "spec.replicaSpecs[0].template.spec.containers[0].image"
     text = f"{path} cannot be changed after creation; delete and create the job again"
-    assert [each for each in story.announced() if each[0] == "ImmutableFieldChanged"] == [
-        ("ImmutableFieldChanged", text)
-    ]
+    assert [
+        announcement for announcement in story.announced() if announcement[0] == "ImmutableFieldChanged"
+    ] == [("ImmutableFieldChanged", text)]
     assert story.status["observedGeneration"] == 3
     assert story.children["Pod/mnist-7ac1b-worker-0"]["spec"]["containers"][0]["image"] == "pytorch:2"
 
@@ -359,7 +359,9 @@ def test_g21_a_wish_for_more_replicas_of_a_job_that_is_not_elastic_is_told_once(
 ) -> None:
     story = started(2, elastic=bounds).edit(elastic={"expectedReplicas": 4})
     text = "spec.elastic is not enabled: the number of replicas stays 2"
-    assert [each for each in story.announced() if each[0] == "ScaleIgnored"] == [("ScaleIgnored", text)]
+    assert [announcement for announcement in story.announced() if announcement[0] == "ScaleIgnored"] == [
+        ("ScaleIgnored", text)
+    ]
     assert story.state.running_plan.scale == 2
     story.pause().edit(elastic={"expectedReplicas": 3})
     assert story.reasons.count("ScaleIgnored") == 2
@@ -490,8 +492,8 @@ def test_r14_the_tensorboard_status_follows_the_table(
     if do == "edited":
         story.edit(tensorboardSpec={"image": "tb:2"})
     board = story.status["tensorboard"]
-    found = (board["reason"], board["ready"], board["action"], board["type"])
-    assert found == (reason, ready, action, kind)
+    row = (board["reason"], board["ready"], board["action"], board["type"])
+    assert row == (reason, ready, action, kind)
     assert story.phase is Phase.RUNNING
 
 
@@ -514,12 +516,12 @@ def test_r5_reports_of_a_retired_pod_are_dropped() -> None:
 
 def test_r5_a_repeated_or_late_report_changes_nothing() -> None:
     story = Story(workers(2)).submit()
-    seen = [story.pod_seen("worker-0", phase) for phase in ("Pending", "Running", "Failed")]
-    for each in seen:
-        story.see(each)
+    observations = [story.pod_seen("worker-0", phase) for phase in ("Pending", "Running", "Failed")]
+    for observation in observations:
+        story.see(observation)
     known = story.state
-    for each in (*seen, *reversed(seen)):
-        assert story.see(each).last == ()
+    for observation in (*observations, *reversed(observations)):
+        assert story.see(observation).last == ()
     assert story.state == known
 
 

@@ -138,7 +138,7 @@ def test_example_e_scale_follows_the_wish_within_its_bounds() -> None:
     group = story.children["PodGroup/mnist"]["spec"]
     assert group == {"minMember": 4, "priority": 10, "queue": "default"}
     story.edit(elastic={"expectedReplicas": 5})
-    dismissed = [each.replica for each in story.last if each.type == "ReplicaDismissed"]
+    dismissed = [event.replica for event in story.last if event.type == "ReplicaDismissed"]
     assert dismissed == ["worker-6", "worker-5"]
     assert story.pods == [f"worker-{index}.1" for index in range(5)]
     story.gone("worker-6").gone("worker-5")

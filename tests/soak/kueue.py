@@ -53,8 +53,8 @@ class Queued:
         """What `jobledger why` says; nothing while the log does not know the job."""
         asked = ("why", name, "-n", self.namespace, "-o", "json", "--store", str(self.controller.store))
         done = program.run(*asked)
-        found: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
-        return found
+        told_why: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
+        return told_why
 
     def tells(self, name: str, what: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The explanation as soon as it holds."""
@@ -75,10 +75,10 @@ class Queued:
 
     def waits(self, name: str, words: str) -> str:
         """The first thing that the job waits for, once it says `words`; with Kueue's words."""
-        found = self.tells(
-            name, f"{name} waits: {words}", lambda it: any(words in each["says"] for each in it["waitsFor"])
+        answer = self.tells(
+            name, f"{name} waits: {words}", lambda it: any(words in wait["says"] for wait in it["waitsFor"])
         )
-        wait = next(each for each in found["waitsFor"] if words in each["says"])
+        wait = next(reason for reason in answer["waitsFor"] if words in reason["says"])
         return f"{wait['says']} {wait['message']}"
 
     def incident(self, name: str, kind: str, words: str = "") -> dict[str, Any]:
@@ -91,9 +91,9 @@ class Queued:
                 if incident["kind"] == kind and words in incident["says"]
             ]
 
-        found = of(self.tells(name, f"{name}: {kind} {words}", lambda it: bool(of(it))))
-        print(f"{name}: {found[-1]['says']}")
-        return found[-1]
+        incidents = of(self.tells(name, f"{name}: {kind} {words}", lambda it: bool(of(it))))
+        print(f"{name}: {incidents[-1]['says']}")
+        return incidents[-1]
 
     def phase(self, name: str, phase: str) -> dict[str, Any]:
         """What is told once the job has this phase."""
@@ -130,8 +130,8 @@ def _queue(plane: Cluster, namespace: str, *quotas: tuple[str, int]) -> None:
         "-",
         input=[
             *(
-                {"apiVersion": api, "kind": "ResourceFlavor", "metadata": {"name": each["name"]}}
-                for each in flavors
+                {"apiVersion": api, "kind": "ResourceFlavor", "metadata": {"name": flavor["name"]}}
+                for flavor in flavors
             ),
             *(
                 {
@@ -284,9 +284,9 @@ def test_fifty_jobs_pass_a_quota_of_five_while_the_controller_is_killed(
         wait_for("all jobs have ended", lambda: ended() == len(names), 4 * _LONG)
         assert most <= 5
         for name in names:
-            found = team.why(name)
-            assert found["phase"] == "Succeeded"
-            assert "admission" in [incident["kind"] for incident in found["incidents"]]
+            answer = team.why(name)
+            assert answer["phase"] == "Succeeded"
+            assert "admission" in [incident["kind"] for incident in answer["incidents"]]
 
 
 def test_pods_of_a_kind_that_kueue_does_not_know_are_queued_one_by_one(
@@ -310,10 +310,10 @@ def test_pods_of_a_kind_that_kueue_does_not_know_are_queued_one_by_one(
         def pods() -> list[str]:
             items = plane.get("-n", team.namespace, "pods")["items"]
             return sorted(
-                each.get("status", {}).get("phase", "")
-                + (" gated" if each["spec"].get("schedulingGates") else "")
-                for each in items
+                pod.get("status", {}).get("phase", "")
+                + (" gated" if pod["spec"].get("schedulingGates") else "")
+                for pod in items
             )
 
         wait_for("one pod runs, one is gated", lambda: pods() == ["Pending gated", "Running"], _LONG)
-        print(team.why("t9k")["answer"], [each["says"] for each in team.why("t9k")["waitsFor"]])
+        print(team.why("t9k")["answer"], [wait["says"] for wait in team.why("t9k")["waitsFor"]])

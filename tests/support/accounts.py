@@ -26,7 +26,7 @@ RIGHTS: Final = frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBin
 @contextmanager
 def rights(cluster: Cluster, objects: list[dict[str, Any]]) -> Iterator[None]:
     """Namespace, accounts and rights of an install are there, and nothing that runs."""
-    wanted = [each for each in objects if each["kind"] in RIGHTS]
+    wanted = [manifest for manifest in objects if manifest["kind"] in RIGHTS]
     with namespace(cluster):
         cluster.kubectl("apply", "--server-side", "-f", "-", input=wanted)
         try:
@@ -39,7 +39,9 @@ def rights(cluster: Cluster, objects: list[dict[str, Any]]) -> Iterator[None]:
 def may_be_used(cluster: Cluster, objects: list[dict[str, Any]]) -> Iterator[bool]:
     """Whether each role's last rule holds for the accounts it is bound to: authorizers learn of roles by watches."""
     roles = {
-        (each["kind"], each["metadata"]["name"]): each for each in objects if each["kind"].endswith("Role")
+        (manifest["kind"], manifest["metadata"]["name"]): manifest
+        for manifest in objects
+        if manifest["kind"].endswith("Role")
     }
     for binding in objects:
         if not binding["kind"].endswith("Binding"):
@@ -63,7 +65,9 @@ def may_be_used(cluster: Cluster, objects: list[dict[str, Any]]) -> Iterator[boo
 def kubeconfig_of(cluster: Cluster, account: str, folder: Path) -> Path:
     """The cluster's kubeconfig with a token of the account instead of the administrator's."""
     config = yaml.safe_load(cluster.kubeconfig.read_text(encoding="utf-8"))
-    server = next(each for each in config["contexts"] if each["name"] == "local")["context"]["cluster"]
+    server = next(context for context in config["contexts"] if context["name"] == "local")["context"][
+        "cluster"
+    ]
     config["users"] = [{"name": account, "user": {"token": token_of(cluster, account, NAMESPACE)}}]
     context = {"cluster": server, "user": account, "namespace": NAMESPACE}
     config |= {"contexts": [{"name": account, "context": context}], "current-context": account}
@@ -76,7 +80,7 @@ def signed(cluster: ControlPlane, token: str, seconds: int) -> str:
     """The token, were it so many seconds younger."""
     head, claims, _ = token.split(".")
     body = json.loads(base64.urlsafe_b64decode(claims + "=="))
-    body |= {each: body[each] + seconds for each in ("exp", "iat", "nbf")}
+    body |= {claim: body[claim] + seconds for claim in ("exp", "iat", "nbf")}
     text = f"{head}.{_text(json.dumps(body).encode())}"
     command = ["openssl", "dgst", "-sha256", "-sign", str(cluster.home / "pki" / "sa.key")]
     done = subprocess.run(command, input=text.encode(), capture_output=True, check=True)
@@ -101,8 +105,8 @@ def process(
 
 def in_processes(cluster: Cluster, folder: Path, *options: str) -> dict[Role, ControllerProcess]:
     """A process for each role. That of the engine gets no kubeconfig, as its pod gets no token."""
-    found = {
+    tokens = {
         role: process(cluster, f"jobledger-{role}", folder, f"--roles={role}", *options) for role in Role
     }
     (folder / f"jobledger-{Role.ENGINE}.kubeconfig").unlink()
-    return found
+    return tokens

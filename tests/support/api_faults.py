@@ -105,21 +105,23 @@ class TroubledCluster(FaultyCluster):
 
     async def children(self, namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Manifest]:
         """See Cluster. Objects of this life's own making are never missing."""
-        found = self._known(await super().children(namespace, owner, also))
+        known = self._known(await super().children(namespace, owner, also))
         if not self._weather.strikes("stale_reads"):
-            return found
-        return self._behind(found, namespace, owner)
+            return known
+        return self._behind(known, namespace, owner)
 
-    def _behind(self, found: Sequence[Manifest], namespace: str, owner: str) -> Sequence[Manifest]:
+    def _behind(self, manifests: Sequence[Manifest], namespace: str, owner: str) -> Sequence[Manifest]:
         """What the job owned a moment ago, in the place of what it owns now."""
         moment = max(self._listed_at, asyncio.get_running_loop().time() - self._late())
         there = self._known(
-            each
-            for ref, each in self._past.at(moment).items()
-            if ref.namespace == namespace and controller(each) == owner
+            manifest
+            for ref, manifest in self._past.at(moment).items()
+            if ref.namespace == namespace and controller(manifest) == owner
         )
         uids = {manifest["metadata"]["uid"] for manifest in there}
-        own = [manifest for manifest in found if manifest["metadata"]["uid"] in self._written.keys() - uids]
+        own = [
+            manifest for manifest in manifests if manifest["metadata"]["uid"] in self._written.keys() - uids
+        ]
         return [*there, *own]
 
     async def look(self, ref: Ref, uid: str) -> Sight:
@@ -133,11 +135,11 @@ class TroubledCluster(FaultyCluster):
         """See Cluster."""
         return self._known(await super().orphans())
 
-    def _known(self, found: Iterable[Manifest]) -> list[Manifest]:
+    def _known(self, manifests: Iterable[Manifest]) -> list[Manifest]:
         """What is in an index that watches by labels fill, and looks."""
         return [
             manifest
-            for manifest in found
+            for manifest in manifests
             if manifest["kind"] != "Pod"
             or is_in_sight(manifest)
             or manifest["metadata"]["uid"] in self._looked

@@ -54,13 +54,13 @@ def roles_apart(
             running[role] = stack.enter_context(
                 process(cluster, f"jobledger-{role}", folder, *options, **variables)
             )
-        for each in running.values():
-            wait_for("it works", lambda each=each: each.is_working, within=240)  # type: ignore[misc]
+        for program in running.values():
+            wait_for("it works", lambda program=program: program.is_working, within=240)  # type: ignore[misc]
         url = wait_for("the address of the front", lambda: address(running[Role.FRONT]))
         yield Site(cluster, Jobs(cluster, namespace), url, running[Role.FRONT])
-        for role, each in running.items():
-            assert each.is_running, f"{role}: {each.latest}"
-            assert "Traceback" not in each.said, each.said
+        for role, program in running.items():
+            assert program.is_running, f"{role}: {program.latest}"
+            assert "Traceback" not in program.said, program.said
 
 
 class Visitor:
@@ -86,8 +86,8 @@ class Visitor:
         """A whole page."""
         answer = self.http.get(path)
         assert answer.status_code == status, (answer.status_code, answer.text[-2000:])
-        found = re.search(r'csrf-token" content="(\w+)"', answer.text)
-        self._form = found[1] if found else self._form
+        match = re.search(r'csrf-token" content="(\w+)"', answer.text)
+        self._form = match[1] if match else self._form
         return answer.text
 
     def sentence(self, path: str, status: int) -> str:
@@ -129,13 +129,13 @@ class Visitor:
 
 def told(page: str) -> str:
     """The sentence of a page that tells what went wrong."""
-    found = re.search(r'class="bad-news"[^>]*>(.*?)</(?:p|div)>', page, re.DOTALL)
-    assert found, page[-2000:]
-    return html.unescape(re.sub(r"<[^>]+>", "", found[1])).strip()
+    match = re.search(r'class="bad-news"[^>]*>(.*?)</(?:p|div)>', page, re.DOTALL)
+    assert match, page[-2000:]
+    return html.unescape(re.sub(r"<[^>]+>", "", match[1])).strip()
 
 
 def row(page: str, name: str) -> str:
     """What the table of replicas says of one, without markup."""
-    found = re.search(rf'<tr id="replica-{name}">(.*?)</tr>', page, re.DOTALL)
-    assert found, page[-3000:]
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", found[1])).split())
+    match = re.search(rf'<tr id="replica-{name}">(.*?)</tr>', page, re.DOTALL)
+    assert match, page[-3000:]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", match[1])).split())

@@ -30,7 +30,7 @@ class ControllerProcess:
         self.real = False
         self.within: tuple[str, ...] = ()
         self._said = folder / "controller.log"
-        others = {name: each for name, each in cluster.environment.items() if not name.startswith(PREFIX)}
+        others = {name: value for name, value in cluster.environment.items() if not name.startswith(PREFIX)}
         self._environment = {**others, **_QUICK, **variables}
         self._cluster, self._options = cluster, options
         self._began = 0

@@ -109,12 +109,14 @@ class Crowd:
         with ThreadPoolExecutor(len(disasters)) as pool:
             running = [pool.submit(disaster) for disaster in disasters]
             self._hand_in()
-            self._meddle(while_=lambda: _none_failed(running) and not all(each.done() for each in running))
-            for each in running:
-                each.result()
+            self._meddle(
+                while_=lambda: _none_failed(running) and not all(future.done() for future in running)
+            )
+            for future in running:
+                future.result()
         self._meddle_more()
         self._let_end()
-        pods, jobs = self.pods.seen(), self.jobs.seen()
+        pods, jobs = self.pods.recorded(), self.jobs.recorded()
         self._clear()
         self._judge(pods, jobs)
         print(f"there were {self.toll}")  # noqa: T201
@@ -211,9 +213,9 @@ class Crowd:
 
     def _acts(self, chance: random.Random) -> tuple[list[Callable[[], object]], list[float]]:
         """What people do, and how often."""
-        jobs = [each for each in self.jobs.living() if not each.is_final]
-        pods = [each for each in self.pods.living() if each.is_running]
-        ended = [each for each in self.pods.living() if each.ended and not each.is_deleting]
+        jobs = [record for record in self.jobs.living() if not record.is_final]
+        pods = [record for record in self.pods.living() if record.is_running]
+        ended = [record for record in self.pods.living() if record.ended and not record.is_deleting]
         if not jobs or not pods:
             return [], []
         job, pod = chance.choice(jobs), chance.choice(pods)
@@ -244,7 +246,9 @@ class Crowd:
         for pod in self.pods.living():
             if pod.job in unfinished and pod.replica == "worker-0" and pod.is_running:
                 self.hands.end(pod, 0)
-        return [f"{each.name}: {self._pods_of(each.uid)}, {each.status}" for each in unfinished.values()]
+        return [
+            f"{record.name}: {self._pods_of(record.uid)}, {record.status}" for record in unfinished.values()
+        ]
 
     def _let_run(self) -> dict[JobUid, JobRecord]:
         """Nothing of the control plane is down, and no job is paused; gives those that have not ended, by uid."""
@@ -257,26 +261,26 @@ class Crowd:
 
     def _wake_nodes(self) -> None:
         """Whoever plays the nodes begins anew if it has overlooked a pod, which is no fault of ours."""
-        if any(each.is_overlooked(_OVERLOOKED) for each in self.pods.living()):
+        if any(record.is_overlooked(_OVERLOOKED) for record in self.pods.living()):
             logging.getLogger(__name__).warning("KWOK has overlooked pods, and begins anew")
             self.plane.restart("kwok")
 
     def _pods_of(self, job: str) -> list[str]:
         """How the job's pods stand, as etcd has them."""
-        return [str(each) for each in self.pods.living() if each.job == job]
+        return [str(record) for record in self.pods.living() if record.job == job]
 
     def _unlike_the_log(self) -> list[str]:
         stories = self.ledger.stories()
         return [
-            f"{each.name} says {each.status}"
-            for each in self.jobs.living()
-            if each.uid not in stories or each.status != status(stories[each.uid].state)
+            f"{record.name} says {record.status}"
+            for record in self.jobs.living()
+            if record.uid not in stories or record.status != status(stories[record.uid].state)
         ]
 
     def _clear(self) -> None:
         """Every job is deleted, and nothing is left but the histories."""
-        for each in self.jobs.living():
-            self.hands.delete_job(each)
+        for record in self.jobs.living():
+            self.hands.delete_job(record)
         comes_true("nothing is left", self.hands.left, self._patience)
         comes_true("every history is closed", self._open, self._patience)
         comes_true("all was recorded", lambda: [*self.pods.living(), *self.jobs.living()], 30)
@@ -284,9 +288,9 @@ class Crowd:
     def _open(self) -> list[str]:
         stories = self.ledger.stories()
         return [
-            each.name
-            for each in self.jobs.seen()
-            if each.uid not in stories or not stories[each.uid].state.closed
+            record.name
+            for record in self.jobs.recorded()
+            if record.uid not in stories or not stories[record.uid].state.closed
         ]
 
     def _check_recorders(self) -> None:
@@ -318,12 +322,12 @@ def _counts(stories: dict[JobUid, Story]) -> dict[str, int]:
 
 
 def _none_failed(running: Iterable[Future[None]]) -> bool:
-    return not any(each.done() and each.exception() for each in running)
+    return not any(future.done() and future.exception() for future in running)
 
 
 def comes_true(what: str, against: Callable[[], list[Any]], within: float) -> None:
     """Nothing speaks against it any more."""
     until = time.monotonic() + within
-    while found := against():
-        assert time.monotonic() < until, f"{what}: not within {within:.0f} s; against it: {found[:5]}"
+    while objections := against():
+        assert time.monotonic() < until, f"{what}: not within {within:.0f} s; against it: {objections[:5]}"
         time.sleep(0.5)

@@ -63,12 +63,12 @@ class Hands:
     def left(self) -> list[str]:
         """What is left of jobs, and what holds it."""
         children = {"labelSelector": CHILDREN}
-        found: list[str] = []
+        leftovers: list[str] = []
         for path, query in ((self._jobs, {}), (self._pods, children), (self._services, children)):
             for manifest in self._ask("GET", path, params=query).json()["items"]:
                 meta = manifest["metadata"]
-                found.append(f"{path}/{meta['name']} held by {meta.get('finalizers')}")
-        return found
+                leftovers.append(f"{path}/{meta['name']} held by {meta.get('finalizers')}")
+        return leftovers
 
     def _merge(self, path: str, patch: dict[str, Any]) -> None:
         self._ask("PATCH", path, json=patch, headers={"Content-Type": "application/merge-patch+json"})

@@ -132,8 +132,8 @@ class Jobs:
 
     def status(self, name: str) -> Status:
         """The job's status, empty while nobody has written any."""
-        found: Status = self.get(name).get("status", {})
-        return found
+        status: Status = self.get(name).get("status", {})
+        return status
 
     def phase(self, name: str) -> str:
         """The job's phase, empty while nobody has written any."""
@@ -172,7 +172,7 @@ class Jobs:
         base = self.base(name)
         labels = f"tensorstack.dev/owner-name={name},{OWNER_KIND}={self.owner}"
         items = self.cluster.get("-n", self.namespace, kind, "-l", labels)["items"]
-        return {each["metadata"]["name"].removeprefix(f"{base}-"): each for each in items}
+        return {manifest["metadata"]["name"].removeprefix(f"{base}-"): manifest for manifest in items}
 
     def base(self, name: str) -> str:
         """What the names of the job's children begin with."""
@@ -184,24 +184,24 @@ class Jobs:
 
     def events(self, name: str) -> list[tuple[str, str, str]]:
         """Type, reason and message of the Events on the job of that name, oldest first, each as often as written."""
-        found = self.cluster.get(
+        items = self.cluster.get(
             "-n", self.namespace, "events", "--field-selector", f"involvedObject.name={name}"
         )["items"]
-        found.sort(key=lambda each: (each["firstTimestamp"], _place(each["metadata"]["name"])))
-        return [(each["type"], each["reason"], each["message"]) for each in found]
+        items.sort(key=lambda item: (item["firstTimestamp"], _place(item["metadata"]["name"])))
+        return [(item["type"], item["reason"], item["message"]) for item in items]
 
-    def told(self, name: str, reason: str, within: float = 90) -> str:
+    def event_message(self, name: str, reason: str, within: float = 90) -> str:
         """The message of the first Event of that reason on the job, as soon as there is one."""
 
         def look() -> str | None:
-            return next((message for _, each, message in self.events(name) if each == reason), None)
+            return next((message for _, said, message in self.events(name) if said == reason), None)
 
         return wait_for(f"Event {reason} on {name}", look, within)
 
     def row(self, name: str, *options: str) -> dict[str, str]:
         """What `kubectl get` prints of the job, by column."""
         head, line = self.kubectl("get", self.kind, name, *options).splitlines()
-        starts = [each.start() for each in re.finditer(r"\S+", head)]
+        starts = [match.start() for match in re.finditer(r"\S+", head)]
         ends = [*starts[1:], max(len(head), len(line))]
         return {head[a:b].strip(): line[a:b].strip() for a, b in zip(starts, ends, strict=True)}
 

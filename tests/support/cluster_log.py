@@ -27,10 +27,10 @@ class Ledger:
 
     def stories(self) -> dict[JobUid, Story]:
         """The histories of all jobs."""
-        found: dict[JobUid, list[Record]] = {}
+        entries: dict[JobUid, list[Record]] = {}
         for record in asyncio.run(self._records()):
-            found.setdefault(record.job, []).append(record)
-        return {job: Story.of(records) for job, records in found.items()}
+            entries.setdefault(record.job, []).append(record)
+        return {job: Story.of(records) for job, records in entries.items()}
 
     def story(self, uid: str) -> Story:
         """The history of one job."""
@@ -38,27 +38,27 @@ class Ledger:
 
     def status(self, uid: str) -> dict[str, Any]:
         """The status that the log tells; empty for a job that it does not know."""
-        found = self.stories().get(JobUid(uid))
-        return status(found.state) if found else {}
+        story = self.stories().get(JobUid(uid))
+        return status(story.state) if story else {}
 
     def findings(self) -> list[str]:
         """Whatever is wrong with the histories themselves, and what could not be decided."""
-        letters = [f"dead letter: {each.error}" for each in asyncio.run(self._letters())]
+        letters = [f"dead letter: {letter.error}" for letter in asyncio.run(self._letters())]
         nowhere = cast("World", None)  # rules of histories do not look around
         return letters + check_log(nowhere, self.stories())
 
     def differences(self) -> list[str]:
         """Entries that do not follow or would be decided otherwise now, and snapshots unlike what entries fold to."""
         verdicts = asyncio.run(self._verified()).verdicts()
-        return [f"job {each.job}: {each.difference}" for each in verdicts if each.difference]
+        return [f"job {verdict.job}: {verdict.difference}" for verdict in verdicts if verdict.difference]
 
     async def _verified(self) -> Verification:
         async with self._opened() as log:
-            found = Verification((await log.snapshots())[1])
+            verification = Verification((await log.snapshots())[1])
             async for batch in log.scan():
                 for record in batch:
-                    found.take(record)
-            return found
+                    verification.take(record)
+            return verification
 
     async def _records(self) -> list[Record]:
         async with self._opened() as log:
@@ -86,9 +86,9 @@ def comes_to_rest(jobs: Jobs, ledger: Ledger, name: str, within: float = 60) -> 
 
     def look() -> dict[str, Any] | None:
         job = jobs.get(name)
-        told = ledger.status(job["metadata"]["uid"])
-        return told if told and job.get("status") == told else None
+        status = ledger.status(job["metadata"]["uid"])
+        return status if status and job.get("status") == status else None
 
-    found = wait_for(f"the status of {name} is the state in the log", look, within)
+    status = wait_for(f"the status of {name} is the state in the log", look, within)
     assert ledger.findings() == [], ledger.findings()
-    return found
+    return status

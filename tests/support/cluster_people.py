@@ -15,7 +15,7 @@ from tests.harness import Cluster
 
 JOBS: Final = "pytorchtrainingjobs.batch.tensorstack.dev"
 
-ANY: Final = " or ".join(f"{each.plural}.{each.group}" for each in SERVED)
+ANY: Final = " or ".join(f"{names.plural}.{names.group}" for names in SERVED)
 """What who says no kind asks the controller for."""
 
 _RBAC: Final = "rbac.authorization.k8s.io"

@@ -68,8 +68,8 @@ class PodRecord:
             self.ended = status["phase"]
             # Pod garbage collection calls one Failed that is deleted and was never scheduled: it has no containers.
             self.codes = {
-                each["name"]: each["state"]["terminated"]["exitCode"]
-                for each in status.get("containerStatuses", ())
+                container["name"]: container["state"]["terminated"]["exitCode"]
+                for container in status.get("containerStatuses", ())
             }
 
     def __str__(self) -> str:
@@ -130,13 +130,13 @@ class Recorder(Generic[Record]):
         self._socket.settimeout(None)
         self._thread = Thread(target=self._record, daemon=True)
 
-    def seen(self) -> list[Record]:
+    def recorded(self) -> list[Record]:
         """All that there were, in the order in which they were created."""
         return list(self._by_uid.values())
 
     def living(self) -> list[Record]:
         """Those that there are."""
-        return [each for each in self.seen() if not each.is_gone]
+        return [record for record in self.recorded() if not record.is_gone]
 
     def __enter__(self) -> Self:
         self._thread.start()

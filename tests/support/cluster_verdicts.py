@@ -24,7 +24,7 @@ End = e.ReplicaSucceeded | e.ReplicaFailed | e.ReplicaEnded
 
 def unknown_ends(pods: list[PodRecord], stories: dict[JobUid, Story]) -> list[str]:
     """Pods whose end, with its exit codes, is not in the log exactly once."""
-    told: dict[str, list[tuple[str, dict[str, int]]]] = {}
+    said: dict[str, list[tuple[str, dict[str, int]]]] = {}
     for story in stories.values():
         for _, event in story.events():
             if isinstance(event, End):
@@ -33,16 +33,16 @@ def unknown_ends(pods: list[PodRecord], stories: dict[JobUid, Story]) -> list[st
                     for container in event.containers
                     if container.exit_code is not None
                 }
-                told.setdefault(event.uid, []).append((event.type, codes))
-    found = []
+                said.setdefault(event.uid, []).append((event.type, codes))
+    wrong = []
     for pod in pods:
-        ends = told.get(pod.uid, [])
+        ends = said.get(pod.uid, [])
         right = {f"Replica{pod.ended}", "ReplicaEnded"}
         if pod.ended and not (len(ends) == 1 and ends[0][0] in right and ends[0][1] == pod.codes):
-            found.append(f"{pod} ended, and the log says {ends}")
+            wrong.append(f"{pod} ended, and the log says {ends}")
         if ends and not pod.ended:
-            found.append(f"{pod} did not end, and the log says {ends}")
-    return found
+            wrong.append(f"{pod} did not end, and the log says {ends}")
+    return wrong
 
 
 def unjust_verdicts(pods: list[PodRecord], stories: dict[JobUid, Story]) -> list[str]:
@@ -51,7 +51,7 @@ def unjust_verdicts(pods: list[PodRecord], stories: dict[JobUid, Story]) -> list
     That each was judged exactly once is a rule of histories (`every_failure_is_judged_once`).
     """
     codes = {pod.uid: pod.codes.get("pytorch") for pod in pods}
-    found = []
+    wrong = []
     for story in stories.values():
         for before, event in story.events():
             match event:
@@ -64,20 +64,20 @@ def unjust_verdicts(pods: list[PodRecord], stories: dict[JobUid, Story]) -> list
                 case _:
                     continue
             if not just:
-                found.append(f"{event}, spent {before.spent}, the pod ended with {codes}")
-        found += uncounted(story)
-    return found
+                wrong.append(f"{event}, spent {before.spent}, the pod ended with {codes}")
+        wrong += uncounted(story)
+    return wrong
 
 
 def uncounted(story: Story) -> list[str]:
     """Pods that the log calls ended, and not failed, although nobody had asked for their end."""
     return [
-        f"entry {told.entry.seq}: {event}"
-        for told in story.steps
-        for event in told.entry.events
+        f"entry {step.entry.seq}: {event}"
+        for step in story.steps
+        for event in step.entry.events
         if isinstance(event, e.ReplicaEnded)
-        and not told.before.replicas[event.replica].leaving
-        and not (isinstance(told.entry.cause, PodObserved) and told.entry.cause.deleting)
+        and not step.before.replicas[event.replica].leaving
+        and not (isinstance(step.entry.cause, PodObserved) and step.entry.cause.deleting)
     ]
 
 

@@ -32,28 +32,28 @@ def composed(variables: Mapping[str, str] | None = None) -> dict[str, Any]:
 def ours(file: Mapping[str, Any]) -> dict[str, Any]:
     """The services that run jobledger, not another program of its image."""
     return {
-        name: each
-        for name, each in file["services"].items()
-        if IMAGE.fullmatch(each["image"]) and "entrypoint" not in each
+        name: service
+        for name, service in file["services"].items()
+        if IMAGE.fullmatch(service["image"]) and "entrypoint" not in service
     }
 
 
 def _filled(value: Any, variables: Mapping[str, str]) -> Any:
     match value:
         case dict():
-            return {key: _filled(each, variables) for key, each in value.items()}
+            return {key: _filled(part, variables) for key, part in value.items()}
         case list():
-            return [_filled(each, variables) for each in value]
+            return [_filled(item, variables) for item in value]
         case str():
-            return _VARIABLE.sub(lambda found: _value(found, variables), value)
+            return _VARIABLE.sub(lambda match: _value(match, variables), value)
         case _:
             return value
 
 
-def _value(found: re.Match[str], variables: Mapping[str, str]) -> str:
-    if found["escaped"]:
+def _value(match: re.Match[str], variables: Mapping[str, str]) -> str:
+    if match["escaped"]:
         return "$"
-    name, rest = found["name"], found["rest"]
+    name, rest = match["name"], match["rest"]
     if given := variables.get(name):
         return given
     if not rest.startswith(":-"):

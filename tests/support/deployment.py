@@ -40,9 +40,9 @@ def charted(cluster: Cluster, *options: str) -> list[Manifest]:
 
 def without_helms(objects: list[Manifest]) -> list[Manifest]:
     """The objects without the labels that say which chart they are of, which nothing else has."""
-    for each in objects:
+    for manifest in objects:
         for label in OF_HELM:
-            each["metadata"].get("labels", {}).pop(label, None)
+            manifest["metadata"].get("labels", {}).pop(label, None)
     return objects
 
 
@@ -87,11 +87,11 @@ def volume(cluster: Cluster) -> Iterator[None]:
 
 def left(cluster: Cluster, objects: list[Manifest]) -> list[str]:
     """Which of the objects still exist, as `kind/name`; CRDs are meant to."""
-    asked = [each for each in objects if each["kind"] != "CustomResourceDefinition"]
+    asked = [manifest for manifest in objects if manifest["kind"] != "CustomResourceDefinition"]
     return cluster.kubectl("get", "--ignore-not-found", "--output=name", "-f", "-", input=asked).split()
 
 
 def address(process: ControllerProcess) -> str | None:
     """Where a controller answers HTTP, once it says so."""
-    found = re.search(r"^  address  (http://\S+)$", process.said, re.MULTILINE)
-    return found[1] if found else None
+    match = re.search(r"^  address  (http://\S+)$", process.said, re.MULTILINE)
+    return match[1] if match else None

@@ -13,8 +13,8 @@ REFUSED = "broken.yaml"
 
 def examples_of(kind: Kind) -> list[Path]:
     """The files that hold a job of the kind."""
-    found = [path for path in sorted(FOLDER.glob("*.yaml")) if path.name != REFUSED]
-    return [each for each in found if f"kind: {kind.names.kind}\n" in each.read_text()]
+    paths = [path for path in sorted(FOLDER.glob("*.yaml")) if path.name != REFUSED]
+    return [path for path in paths if f"kind: {kind.names.kind}\n" in path.read_text()]
 
 
 def manifests_of(kind: Kind) -> tuple[Manifest, ...]:
@@ -25,4 +25,4 @@ def manifests_of(kind: Kind) -> tuple[Manifest, ...]:
 
 def job_of(kind: Kind) -> Manifest:
     """The job of the kind in it."""
-    return next(each for each in manifests_of(kind) if each.kind == kind.names.kind)
+    return next(manifest for manifest in manifests_of(kind) if manifest.kind == kind.names.kind)

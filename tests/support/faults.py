@@ -76,9 +76,9 @@ class Odds:
 
     def calm(self) -> None:
         """From now on calls take time, and nothing else happens to them."""
-        for each in fields(self):
-            if each.name != "slow":
-                setattr(self, each.name, 0.0)
+        for field in fields(self):
+            if field.name != "slow":
+                setattr(self, field.name, 0.0)
 
 
 _WATCHES_LAG: Final = 3.0
@@ -300,9 +300,9 @@ class FaultyLog:
     async def end(self) -> Position:
         """See EventLog."""
         await self._meet("before end")
-        found = await self._log.end()
+        end = await self._log.end()
         await self._life.travel("after end")
-        return found
+        return end
 
     async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
         """See EventLog."""
@@ -312,9 +312,9 @@ class FaultyLog:
     async def saved(self) -> Saved:
         """See EventLog."""
         await self._meet("before saved")
-        found = await self._log.saved()
+        saved = await self._log.saved()
         await self._life.travel("after saved")
-        return found
+        return saved
 
     async def save_snapshots(
         self, position: Position, snapshots: Sequence[Snapshot], source: Position = 0
@@ -332,9 +332,9 @@ class FaultyLog:
     async def checkpoint(self, reader: str) -> Position:
         """See EventLog."""
         await self._meet("before checkpoint")
-        found = await self._log.checkpoint(reader)
+        checkpoint = await self._log.checkpoint(reader)
         await self._life.travel("after checkpoint")
-        return found
+        return checkpoint
 
     async def save_checkpoint(self, reader: str, position: Position) -> None:
         """See EventLog."""
@@ -406,16 +406,16 @@ class FaultyCluster:
     async def get(self, ref: Ref) -> Manifest:
         """See Cluster."""
         await self._meet(f"before get {thing(ref.kind, _READ)}")
-        found = await self._cluster.get(ref)
+        manifest = await self._cluster.get(ref)
         await self._life.travel(f"after get {thing(ref.kind, _READ)}")
-        return found
+        return manifest
 
     async def look(self, ref: Ref, uid: str) -> Sight:
         """See Cluster."""
         await self._meet("before look")
-        found = await self._cluster.look(ref, uid)
+        sight = await self._cluster.look(ref, uid)
         await self._life.travel("after look")
-        return found
+        return sight
 
     async def list(self, api_version: str, kind: str, namespace: str | None = None) -> Sequence[Manifest]:
         """See Cluster."""
@@ -425,9 +425,9 @@ class FaultyCluster:
     async def children(self, namespace: str, owner: str, also: Collection[str] = ()) -> Sequence[Manifest]:
         """See Cluster. What is answered was true a moment ago."""
         await self._meet("before children")
-        found = await self._cluster.children(namespace, owner, also)
+        children = await self._cluster.children(namespace, owner, also)
         await self._life.travel("after children")
-        return found
+        return children
 
     def owners(self) -> Collection[str]:
         """See Cluster."""
@@ -498,19 +498,19 @@ class FaultyCluster:
             raise Refused(
                 403, "Forbidden", f'admission webhook denied the deletion of {ref.kind} "{ref.name}"'
             )
-        found = self._cluster.objects.peek(ref)
+        manifest = self._cluster.objects.peek(ref)
         await self._cluster.delete(ref, uid=uid, version=version, grace=grace)
-        if found is not None:
+        if manifest is not None:
             known = self._weather.disowned if self._life.superseded else self._weather.deleted
-            known.add(found["metadata"]["uid"])
+            known.add(manifest["metadata"]["uid"])
         await self._done(f"after delete {thing(ref.kind)}")
 
     async def orphans(self) -> Sequence[Manifest]:
         """See Cluster."""
         await self._meet("before orphans")
-        found = await self._cluster.orphans()
+        orphans = await self._cluster.orphans()
         self._life.pass_by("after orphans")
-        return found
+        return orphans
 
     async def release(self, ref: Ref, uid: str) -> None:
         """See Cluster."""

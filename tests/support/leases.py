@@ -17,9 +17,9 @@ class Server:
     async def call(self, method: str, path: str, *, body: Any = None) -> Manifest:
         """What `Api.call` gives."""
         await asyncio.sleep(0.005)
-        found = self._served(method, body)
+        answer = self._served(method, body)
         await asyncio.sleep(0.005)
-        return found
+        return answer
 
     def put(self, **spec: Any) -> Manifest:
         """Somebody writes the Lease, whatever it was."""
@@ -59,6 +59,6 @@ class Line:
     async def call(self, *arguments: Any, **more: Any) -> Manifest:
         """Nothing comes through while it is cut."""
         await self.open.wait()
-        found = await self._server.call(*arguments, **more)
+        answer = await self._server.call(*arguments, **more)
         await self.open.wait()
-        return found
+        return answer

@@ -52,8 +52,8 @@ class Line:
         except OSError:
             return
         finally:
-            for each in (writer, out_writer):
-                each.close()
+            for stream in (writer, out_writer):
+                stream.close()
 
     async def _copy(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         while data := await source.read(1 << 16):

@@ -103,7 +103,7 @@ def history(length: int, job: JobUid = JOB) -> list[EntryDraft]:
 
 def placed(drafts: Sequence[EntryDraft], after: Position = 0) -> list[Record]:
     """The records that a log makes of `drafts`, behind position `after`."""
-    return [Record(place, each.job, each.seq, each.body) for place, each in enumerate(drafts, after + 1)]
+    return [Record(place, draft.job, draft.seq, draft.body) for place, draft in enumerate(drafts, after + 1)]
 
 
 async def everything(scan: AsyncIterator[Sequence[Record]]) -> list[Record]:

@@ -48,8 +48,8 @@ class NodesCluster(MemoryCluster):
 
     def bring_back(self, node: str) -> None:
         """The node is heard of again, and does all that it was asked for."""
-        for each in self._lost.pop(node, []):
-            each()
+        for callback in self._lost.pop(node, []):
+            callback()
 
     def collect(self, node: str) -> None:
         """The node will never come back: its pods are Failed, and nothing of them runs (pod garbage collection)."""

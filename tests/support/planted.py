@@ -185,7 +185,7 @@ def t9k_job(plant: Planter, name: str = "train") -> dict[str, Any]:
 
 def kubeflow_job(plant: Planter, name: str = "train") -> dict[str, Any]:
     """A PyTorchJob of Kubeflow's, as `kubectl apply` leaves it."""
-    types = {each: {"replicas": 1, "template": pod_template(plant)} for each in ("Master", "Worker")}
+    types = {type_: {"replicas": 1, "template": pod_template(plant)} for type_ in ("Master", "Worker")}
     return applied(
         plant,
         {

@@ -35,8 +35,8 @@ def table() -> str:
             continue
         fields = []
         for attribute, kind in model.openapi_types.items():
-            found = re.fullmatch(r"(?:[Ll]ist\[)?(\w+)\]?", kind)
-            inner = found[1] if found and hasattr(models, found[1]) else ""
+            match = re.fullmatch(r"(?:[Ll]ist\[)?(\w+)\]?", kind)
+            inner = match[1] if match and hasattr(models, match[1]) else ""
             fields.append(model.attribute_map[attribute] + (f":{_short(inner)}" if inner else ""))
             waiting += [inner] if inner else []
         line = f"{_short(model.__name__)}: {' '.join(sorted(fields))}"

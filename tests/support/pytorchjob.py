@@ -53,8 +53,8 @@ class TorchStory(Story):
 
     def pod_seen(self, replica: str, phase: str, **more: Any) -> PodObserved:
         """The observation of a pod, which is called as the operator calls it."""
-        seen = super().pod_seen(replica, phase, **more)
-        return seen.changed(pod=f"{self.name}-{replica}")
+        observation = super().pod_seen(replica, phase, **more)
+        return observation.changed(pod=f"{self.name}-{replica}")
 
     def up(self) -> Self:
         """All pods run."""
@@ -77,7 +77,9 @@ class TorchStory(Story):
 
     def all_gone(self) -> Self:
         """Every pod that we have let go is gone."""
-        for replica in [each.name for each in self.state.replicas.values() if each.has_pod and each.leaving]:
+        for replica in [
+            replica.name for replica in self.state.replicas.values() if replica.has_pod and replica.leaving
+        ]:
             self.gone(replica)
         return self
 
@@ -96,8 +98,10 @@ class TorchStory(Story):
     @property
     def numbers(self) -> dict[str, dict[str, int]]:
         """`status.replicaStatuses` without selectors."""
-        found = self.status.get("replicaStatuses", {})
-        return {type_: {k: v for k, v in each.items() if k != "selector"} for type_, each in found.items()}
+        statuses = self.status.get("replicaStatuses", {})
+        return {
+            type_: {k: v for k, v in counts.items() if k != "selector"} for type_, counts in statuses.items()
+        }
 
     @property
     def services(self) -> list[str]:

@@ -31,17 +31,17 @@ _WORDS: Final = (
 
 def story(number: int, random: Random) -> Story:
     """The life of job `number`, as `random` draws it."""
-    told = Story(_spec(random), name=f"job-{number}", namespace=f"team-{number % 7}", uid=uid_of(number))
+    story = Story(_spec(random), name=f"job-{number}", namespace=f"team-{number % 7}", uid=uid_of(number))
     if random.random() < 0.5:
-        told.labels = {"team": random.choice("abc"), "note": random.choice(("", "x" * 60))}
-    told.submit()
-    _reported(told, random)
+        story.labels = {"team": random.choice("abc"), "note": random.choice(("", "x" * 60))}
+    story.submit()
+    _reported(story, random)
     for _ in range(random.randrange(_TURNS)):
-        told.at(told.clock + random.uniform(0.1, 60))
-        random.choice(_CHANGES)(told, random)
+        story.at(story.clock + random.uniform(0.1, 60))
+        random.choice(_CHANGES)(story, random)
     if random.random() < 0.7:
-        _ended(told, random)
-    return told
+        _ended(story, random)
+    return story
 
 
 def uid_of(number: int) -> str:
@@ -56,20 +56,20 @@ def stories(count: int, random: Random) -> Iterator[Story]:
 
 def lives(count: int, random: Random) -> Iterator[Life]:
     """The same as records of a log that has nothing else."""
-    for told in stories(count, random):
-        records = [Record(seq, told.uid, seq, body) for seq, body in enumerate(told.bodies, 1)]
-        yield Life(f"random/{told.name}", records)
+    for story in stories(count, random):
+        records = [Record(seq, story.uid, seq, body) for seq, body in enumerate(story.bodies, 1)]
+        yield Life(f"random/{story.name}", records)
 
 
-def drafts(told: Story) -> list[EntryDraft]:
+def drafts(story: Story) -> list[EntryDraft]:
     """The entries of a job, to be appended."""
-    return [EntryDraft(told.uid, seq, body) for seq, body in enumerate(told.bodies, 1)]
+    return [EntryDraft(story.uid, seq, body) for seq, body in enumerate(story.bodies, 1)]
 
 
 def mixed(several: Sequence[Story], random: Random) -> Iterator[EntryDraft]:
     """The entries of all of them, those of a job in their order, among the others' at random."""
-    rest = [iter(drafts(told)) for told in several]
-    turns = [place for place, told in enumerate(several) for _ in told.bodies]
+    rest = [iter(drafts(story)) for story in several]
+    turns = [place for place, story in enumerate(several) for _ in story.bodies]
     random.shuffle(turns)
     return (next(rest[place]) for place in turns)
 
@@ -94,76 +94,76 @@ def _spec(random: Random) -> dict[str, Any]:
     return spec
 
 
-def _reported(told: Story, random: Random) -> None:
+def _reported(story: Story, random: Random) -> None:
     """All pods are Pending, and then Running; some on their nodes."""
-    if told.state.is_final or not told.state.plan:
+    if story.state.is_final or not story.state.plan:
         return
     for phase in ("Pending", "Running"):
-        told.at(told.clock + random.uniform(0.1, 9))
-        told.all_pods(phase, node=f"node-{random.randrange(5)}", happened_at=told.now)
+        story.at(story.clock + random.uniform(0.1, 9))
+        story.all_pods(phase, node=f"node-{random.randrange(5)}", happened_at=story.now)
 
 
-def _pods(told: Story) -> list[ReplicaState]:
+def _pods(story: Story) -> list[ReplicaState]:
     """The replicas that have a pod which somebody has reported."""
-    return [replica for replica in told.state.replicas.values() if replica.uid]
+    return [replica for replica in story.state.replicas.values() if replica.uid]
 
 
-def _pod_fails(told: Story, random: Random) -> None:
-    if pods := _pods(told):
+def _pod_fails(story: Story, random: Random) -> None:
+    if pods := _pods(story):
         code, word = random.choice((1, 2, 137, 139, 143)), random.choice(_WORDS)
-        told.pod(random.choice(pods).name, "Failed", exit_code=code, reason="Error", message=word)
+        story.pod(random.choice(pods).name, "Failed", exit_code=code, reason="Error", message=word)
 
 
-def _pod_succeeds(told: Story, random: Random) -> None:
-    if pods := _pods(told):
-        told.pod(random.choice(pods).name, "Succeeded")
+def _pod_succeeds(story: Story, random: Random) -> None:
+    if pods := _pods(story):
+        story.pod(random.choice(pods).name, "Succeeded")
 
 
-def _pod_goes(told: Story, random: Random) -> None:
-    if pods := _pods(told):
-        told.gone(random.choice(pods).name)
+def _pod_goes(story: Story, random: Random) -> None:
+    if pods := _pods(story):
+        story.gone(random.choice(pods).name)
 
 
-def _pod_is_out_of_sight(told: Story, random: Random) -> None:
-    if pods := _pods(told):
-        told.pod(random.choice(pods).name, random.choice(("Unknown", "Running")))
+def _pod_is_out_of_sight(story: Story, random: Random) -> None:
+    if pods := _pods(story):
+        story.pod(random.choice(pods).name, random.choice(("Unknown", "Running")))
 
 
-def _pods_come(told: Story, random: Random) -> None:
+def _pods_come(story: Story, random: Random) -> None:
     """Pods that are wanted run."""
-    for child in told.pods:
+    for child in story.pods:
         name = ReplicaName(child.rpartition(".")[0])
-        if not told.replica(name).uid and random.random() < 0.8:
-            told.pod(name, "Running", node=f"node-{random.randrange(5)}", ready=random.random() < 0.5)
+        if not story.replica(name).uid and random.random() < 0.8:
+            story.pod(name, "Running", node=f"node-{random.randrange(5)}", ready=random.random() < 0.5)
 
 
-def _spec_changes(told: Story, random: Random) -> None:
-    told.edit(runPolicy={"backoffLimit": random.randrange(5)})
+def _spec_changes(story: Story, random: Random) -> None:
+    story.edit(runPolicy={"backoffLimit": random.randrange(5)})
 
 
-def _labels_change(told: Story, random: Random) -> None:
-    told.label(team=random.choice("abcd"), note=random.choice(_WORDS[:3]))
+def _labels_change(story: Story, random: Random) -> None:
+    story.label(team=random.choice("abcd"), note=random.choice(_WORDS[:3]))
 
 
-def _pause(told: Story, _: Random) -> None:
-    told.pause()
+def _pause(story: Story, _: Random) -> None:
+    story.pause()
 
 
-def _resume(told: Story, _: Random) -> None:
-    told.resume()
+def _resume(story: Story, _: Random) -> None:
+    story.resume()
 
 
-def _timer_fires(told: Story, random: Random) -> None:
-    if told.state.timers:
-        told.timer(random.choice(sorted(told.state.timers)))
+def _timer_fires(story: Story, random: Random) -> None:
+    if story.state.timers:
+        story.timer(random.choice(sorted(story.state.timers)))
 
 
-def _pod_is_refused(told: Story, random: Random) -> None:
-    if wanted := told.pods:
+def _pod_is_refused(story: Story, random: Random) -> None:
+    if wanted := story.pods:
         name, _, attempt = random.choice(wanted).rpartition(".")
         status, word = random.choice((403, 422, 500)), random.choice(_WORDS)
-        told.refused(
-            status_=status, message=word, replica=name, attempt=int(attempt), name=told.pod_name(name)
+        story.refused(
+            status_=status, message=word, replica=name, attempt=int(attempt), name=story.pod_name(name)
         )
 
 
@@ -173,9 +173,9 @@ _CHANGES: Final[Sequence[Turn]] = (
 )
 
 
-def _ended(told: Story, random: Random) -> None:
+def _ended(story: Story, random: Random) -> None:
     """The job is deleted, and its pods go; not always all of them."""
-    told.at(told.clock + 1).delete()
-    for replica in _pods(told):
+    story.at(story.clock + 1).delete()
+    for replica in _pods(story):
         if random.random() < 0.95:
-            told.gone(replica.name)
+            story.gone(replica.name)

@@ -105,9 +105,9 @@ class Story:
         self.clock = seconds
         return self
 
-    def see(self, seen: Observation) -> Self:
-        """`seen` is decided on; the events are in `last`."""
-        self.last = decide(self.state, seen)
+    def see(self, observation: Observation) -> Self:
+        """`observation` is decided on; the events are in `last`."""
+        self.last = decide(self.state, observation)
         if self.last:
             prev = entry_hash(self.bodies[-1]) if self.bodies else GENESIS
             entry = Entry(
@@ -115,9 +115,9 @@ class Story:
                 seq=len(self.entries) + 1,
                 prev=prev,
                 policy=POLICY,
-                seen_at=seen.at,
-                happened_at=seen.happened_at,
-                cause=seen,
+                seen_at=observation.at,
+                happened_at=observation.happened_at,
+                cause=observation,
                 events=self.last,
             )
             self.entries.append(entry)
@@ -297,8 +297,8 @@ class Story:
 
     def condition(self, type_: str) -> tuple[str, str, str] | None:
         """Status, reason and message of a condition."""
-        found = self.state.condition(type_)
-        return None if found is None else (found.status, found.reason, found.message)
+        condition = self.state.condition(type_)
+        return None if condition is None else (condition.status, condition.reason, condition.message)
 
     @property
     def conditions(self) -> dict[str, str]:
@@ -308,12 +308,12 @@ class Story:
     @property
     def pods(self) -> list[str]:
         """`<replica>.<attempt>` of the pods that should exist."""
-        return [f"{each.replica}.{each.attempt}" for each in desired(self.state) if each.kind == "Pod"]
+        return [f"{child.replica}.{child.attempt}" for child in desired(self.state) if child.kind == "Pod"]
 
     @property
     def children(self) -> dict[str, dict[str, Any]]:
         """`<kind>/<name>` → manifest of everything that should exist."""
-        return {f"{each.kind}/{each.name}": each.build() for each in desired(self.state)}
+        return {f"{child.kind}/{child.name}": child.build() for child in desired(self.state)}
 
     def announced(self) -> Iterator[tuple[str, str]]:
         """Reason and message of everything announced so far."""

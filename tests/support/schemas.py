@@ -16,7 +16,7 @@ def _closed(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema with all unknown fields forbidden."""
     closed = dict(schema)
     if "properties" in schema:
-        closed["properties"] = {name: _closed(each) for name, each in schema["properties"].items()}
+        closed["properties"] = {name: _closed(part) for name, part in schema["properties"].items()}
         closed["additionalProperties"] = False
     if "items" in schema:
         closed["items"] = _closed(schema["items"])

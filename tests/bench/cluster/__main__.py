@@ -37,19 +37,19 @@ def main() -> int:
         broken = True
     else:
         broken = False
-    found, where = verdicts(runs), machine()
+    judged, where = verdicts(runs), machine()
     if runs:
-        console.print(table.figures(runs), "", table.goals(found), "", *table.notes(runs), where, sep="\n")
+        console.print(table.figures(runs), "", table.goals(judged), "", *table.notes(runs), where, sep="\n")
     if wanted.json:
         data = {
             "machine": where,
             "runs": [run.data() for run in runs],
-            "goals": [each.data() for each in found],
+            "goals": [verdict.data() for verdict in judged],
         }
         wanted.json.write_text(json.dumps(data, indent=2) + "\n")
     if broken:
         return 2
-    return int(wanted.strict and not (found and all(each.met for each in found)))
+    return int(wanted.strict and not (judged and all(verdict.met for verdict in judged)))
 
 
 def _arguments() -> argparse.Namespace:

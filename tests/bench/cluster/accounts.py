@@ -45,9 +45,9 @@ class Accounts:
 def of_controller(served: Counter[str], sent: Counter[str], shape: Shape) -> Counter[str]:
     """Of the requests that were `served`: the writes of a controller, without those that the load has `sent`."""
     wanted = {*_RESOURCES, shape.resource, f"{shape.resource}/status"}
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for key, count in served.items():
         verb, resource = key.split()
         if verb in _VERBS and resource in wanted and count > sent[key]:
-            found[key] = count - sent[key]
-    return found
+            counts[key] = count - sent[key]
+    return counts

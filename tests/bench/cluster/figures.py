@@ -132,22 +132,22 @@ class Verdict:
 
 def verdicts(runs: list[Run]) -> list[Verdict]:
     """Every goal for every number of jobs that jobledger was measured with."""
-    found = {(run.who, run.jobs): run.figures for run in runs}
+    figures = {(run.who, run.jobs): run.figures for run in runs}
     return [
-        Verdict(goal, jobs, _value(goal, jobs, found), _others(goal, jobs, found))
+        Verdict(goal, jobs, _value(goal, jobs, figures), _others(goal, jobs, figures))
         for goal in GOALS
-        for who, jobs in found
+        for who, jobs in figures
         if who == OURS and (jobs == 0) == goal.idle
     ]
 
 
-def _others(goal: Goal, jobs: int, found: Found) -> float:
-    return max(found.get((who, jobs), {}).get("others") or 0.0 for who in (OURS, goal.who))
+def _others(goal: Goal, jobs: int, figures: Found) -> float:
+    return max(figures.get((who, jobs), {}).get("others") or 0.0 for who in (OURS, goal.who))
 
 
-def _value(goal: Goal, jobs: int, found: Found) -> float | None:
-    ours = found[OURS, jobs].get(goal.key)
+def _value(goal: Goal, jobs: int, figures: Found) -> float | None:
+    ours = figures[OURS, jobs].get(goal.key)
     if not goal.who or ours is None:
         return ours
-    theirs = found.get((goal.who, jobs), {}).get(goal.key)
+    theirs = figures.get((goal.who, jobs), {}).get(goal.key)
     return ours / theirs if theirs else None

@@ -38,11 +38,11 @@ async def one_by_one(program: Program, process: Process, plane: Plane, runs: int
 
 def _quantiles(took: Mapping[str, list[float]]) -> dict[str, float]:
     """Median and 99th percentile, in milliseconds."""
-    found = {}
+    quantiles = {}
     for key, seconds in took.items():
         ms = sorted(1000 * second for second in seconds)
-        found[key], found[f"{key}_p99"] = statistics.median(ms), ms[int(len(ms) * 0.99)]
-    return found
+        quantiles[key], quantiles[f"{key}_p99"] = statistics.median(ms), ms[int(len(ms) * 0.99)]
+    return quantiles
 
 
 class _Jobs:
@@ -64,8 +64,8 @@ class _Jobs:
 
     def lost(self, runs: int) -> tuple[str, ...]:
         """Steps that did not happen in time, in sentences."""
-        seen = {step.key: len(self.took[step.key]) for step in STEPS}
-        return tuple(f"{key}: seen only {count} times" for key, count in seen.items() if count < runs)
+        counts = {step.key: len(self.took[step.key]) for step in STEPS}
+        return tuple(f"{key}: seen only {count} times" for key, count in counts.items() if count < runs)
 
     async def _apply(self, name: str) -> None:
         complete = self._soon(lambda: len(self._view.pods[name]) == len(REPLICAS))
@@ -89,9 +89,9 @@ class _Jobs:
         if master is None:
             return
         ended = self._soon(lambda: self._phase(name, "master-0") == "Succeeded")
-        told = self._soon(lambda: self._view.has_been(name, "Succeeded"))
+        waiting = self._soon(lambda: self._view.has_been(name, "Succeeded"))
         await end_pod(self._api, master.name)
-        self._note("master_to_succeeded", await ended, await told)
+        self._note("master_to_succeeded", await ended, await waiting)
         await asyncio.sleep(_REST)
 
     async def _pause(self, name: str) -> None:

@@ -17,16 +17,16 @@ def family(pid: int) -> list[int]:
     for path in Path("/proc").iterdir():
         if path.name.isdigit() and (fields := _stat(int(path.name))):
             parents.setdefault(int(fields[1]), []).append(int(path.name))
-    found = [pid]
-    for known in found:
-        found += parents.get(known, [])
-    return found
+    pids = [pid]
+    for known in pids:
+        pids += parents.get(known, [])
+    return pids
 
 
 def cpu(pids: Iterable[int]) -> float:
     """Seconds of processor time that the processes have used so far, with those of children that have ended."""
     fields = [_stat(pid) for pid in pids]
-    return sum(sum(int(each) for each in found[11:15]) for found in fields if found) / _TICKS
+    return sum(sum(int(number) for number in field[11:15]) for field in fields if field) / _TICKS
 
 
 def peak_memory(pids: Iterable[int]) -> float:

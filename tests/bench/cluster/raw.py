@@ -45,7 +45,9 @@ async def bare_client(plane: Plane, jobs: int) -> Run:
     shape = PYTORCH_TRAINING_JOB
     async with Api.opened(plane.kubeconfig) as api, View.following(api, shape) as view:
         owners = await _owners(api, jobs)
-        requests = [(_PATHS[each["kind"]], to_json(each)) for owner in owners for each in _objects(owner)]
+        requests = [
+            (_PATHS[manifest["kind"]], to_json(manifest)) for owner in owners for manifest in _objects(owner)
+        ]
         await plane.settle()
         accounts = Accounts(plane, [])
         await at_once([partial(api.send, "POST", path, body) for path, body in requests], AT_ONCE)
@@ -62,20 +64,20 @@ async def bare_client(plane: Plane, jobs: int) -> Run:
 
 async def _owners(api: Api, jobs: int) -> list[Manifest]:
     """Job objects that exist: the garbage collector would take children of any other."""
-    shape, found = PYTORCH_TRAINING_JOB, []
+    shape, owners = PYTORCH_TRAINING_JOB, []
 
     async def create(number: int) -> None:
-        found.append(await api.call("POST", shape.path, shape.manifest(f"job-{number}")))
+        owners.append(await api.call("POST", shape.path, shape.manifest(f"job-{number}")))
 
     await at_once([partial(create, number) for number in range(jobs)])
-    return found
+    return owners
 
 
 def _objects(owner: Manifest) -> Iterator[Manifest]:
     """What jobledger creates for the job until it runs, in that order."""
     story = _Story(owner)
     story.see(owner)
-    children = [each.build() for each in desired(story.state)]
+    children = [child.build() for child in desired(story.state)]
     yield from story.said()
     for child in children:
         if child["kind"] == "Pod":
@@ -104,16 +106,16 @@ class _Story:
         self._number = 0
 
     def see(self, thing: Manifest) -> None:
-        for seen in observe.observe(Change(Verb.MODIFIED, thing, datetime.now(UTC))):
-            events = decide(self.state, _with_settings(seen))
+        for observation in observe.observe(Change(Verb.MODIFIED, thing, datetime.now(UTC))):
+            events = decide(self.state, _with_settings(observation))
             self.state = fold(self.state, events)
             self._announced += [event for event in events if isinstance(event, Announced)]
 
     def said(self) -> Iterator[Manifest]:
         """The Events of what was announced since the last call."""
-        for each in self._announced:
+        for announcement in self._announced:
             self._number += 1
-            yield _event(self._owner, each, self._number)
+            yield _event(self._owner, announcement, self._number)
         self._announced = []
 
 

@@ -24,20 +24,22 @@ def figures(runs: list[Run]) -> Table:
         for row in SCALE if jobs else IDLE:
             table.add_row(f"  {row.text}", *(_cell(here.get(who), row) for who in columns))
         for key in sorted({key for run in here.values() for key in run.requests}):
-            found = (here[who].requests.get(key, 0) if who in here else None for who in columns)
-            table.add_row(f"    {key}", *("" if each is None else f"{each:.2f}" for each in found))
+            counts = (here[who].requests.get(key, 0) if who in here else None for who in columns)
+            table.add_row(f"    {key}", *("" if count is None else f"{count:.2f}" for count in counts))
     return table
 
 
-def goals(found: list[Verdict]) -> Table:
+def goals(verdicts: list[Verdict]) -> Table:
     """A row a goal and number of jobs."""
     table = Table(box=None)
     for heading in ("goal", "jobs", "reached", "wanted", "met"):
         table.add_column(heading, justify="right" if heading in ("jobs", "reached") else "left", no_wrap=True)
-    for each in found:
-        reached = "" if each.value is None else f"{each.value:.2f}"
-        wanted = f"{_SIGNS[each.goal.bound]} {each.goal.factor:g}"
-        table.add_row(each.goal.text, f"{each.jobs:,}" if each.jobs else "idle", reached, wanted, _met(each))
+    for verdict in verdicts:
+        reached = "" if verdict.value is None else f"{verdict.value:.2f}"
+        wanted = f"{_SIGNS[verdict.goal.bound]} {verdict.goal.factor:g}"
+        table.add_row(
+            verdict.goal.text, f"{verdict.jobs:,}" if verdict.jobs else "idle", reached, wanted, _met(verdict)
+        )
     return table
 
 

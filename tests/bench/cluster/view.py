@@ -96,8 +96,8 @@ class View:
         for name, gone in list(self._known.setdefault(path, {}).items()):
             if name not in there:
                 self._tell(path, take, "DELETED", gone)
-        for each in listed["items"]:
-            self._tell(path, take, "ADDED", each)
+        for item in listed["items"]:
+            self._tell(path, take, "ADDED", item)
         return str(listed["metadata"]["resourceVersion"])
 
     def _tell(self, path: str, take: Take, verb: str, thing: Manifest) -> None:

@@ -83,8 +83,8 @@ async def _measure(wanted: argparse.Namespace, results: list[Result], console: C
         try:
             for name in wanted.only or MEASURES:
                 with console.status(name):
-                    async for each in MEASURES[name](kafka, wanted):
-                        results.append(each)  # noqa: PERF401 - one that breaks down leaves those before it
+                    async for result in MEASURES[name](kafka, wanted):
+                        results.append(result)  # noqa: PERF401 - one that breaks down leaves those before it
         finally:
             await asyncio.to_thread(kafka.stop)
 

@@ -52,18 +52,18 @@ class Bare:
         writer = await started(producer(self._address, self._group))
         try:
             while True:
-                self._owned = [each.partition for each in consumer.assignment()]
-                found = await consumer.getmany(timeout_ms=100, max_records=BATCH)
-                if found:
-                    await self._take(writer, found)
+                self._owned = [part.partition for part in consumer.assignment()]
+                batches = await consumer.getmany(timeout_ms=100, max_records=BATCH)
+                if batches:
+                    await self._take(writer, batches)
         finally:
             await stopped(consumer)
             await stopped(writer)
 
-    async def _take(self, writer: Any, found: dict[TopicPartition, Sequence[Any]]) -> None:
+    async def _take(self, writer: Any, batches: dict[TopicPartition, Sequence[Any]]) -> None:
         await writer.begin_transaction()
         sent = []
-        for part, messages in found.items():
+        for part, messages in batches.items():
             batch = writer.create_batch()
             for message in messages:
                 if (row := self._entry(message.value)) is not None:
@@ -75,30 +75,30 @@ class Bare:
             sent.append(await self._send(writer, batch, part.partition))
         for future in sent:
             await future
-        offsets = {part: messages[-1].offset + 1 for part, messages in found.items()}
+        offsets = {part: messages[-1].offset + 1 for part, messages in batches.items()}
         await writer.send_offsets_to_transaction(offsets, self._group)
         await writer.commit_transaction()
-        self._decided += sum(map(len, found.values()))
+        self._decided += sum(map(len, batches.values()))
 
     async def _send(self, writer: Any, batch: Any, partition: int) -> Any:
         return await writer.send_batch(batch, self._address.topic(EVENTS.name), partition=partition)
 
     def _entry(self, body: bytes) -> Any:
-        seen = decode_observation(body)
-        state, seq, head = self._jobs.get(seen.job) or (JobState(seen.job), 0, GENESIS)
-        events, after = decided(state, seen)
+        observation = decode_observation(body)
+        state, seq, head = self._jobs.get(observation.job) or (JobState(observation.job), 0, GENESIS)
+        events, after = decided(state, observation)
         if not events:
             return None
         entry = Entry(
-            job=seen.job,
+            job=observation.job,
             seq=seq + 1,
             prev=head,
             policy=POLICY,
-            seen_at=seen.at,
-            happened_at=seen.happened_at,
-            cause=seen,
+            seen_at=observation.at,
+            happened_at=observation.happened_at,
+            cause=observation,
             events=events,
         )
         made = encode(entry)
-        self._jobs[seen.job] = (after, entry.seq, entry_hash(made))
-        return entry_row(EntryDraft(seen.job, entry.seq, made))
+        self._jobs[observation.job] = (after, entry.seq, entry_hash(made))
+        return entry_row(EntryDraft(observation.job, entry.seq, made))

@@ -35,13 +35,13 @@ async def busy(kafka: Kafka, observations: int) -> AsyncIterator[Result]:
     note = f"{load.size:,} observations, {bare.cpu:.0f} µs of CPU each"
     yield Result("bare loop, busy", "observations/s", (bare.rate,), note=note)
     for feed in FEEDS:
-        found = await measured(kafka, load, feed, 1)
-        note = f"{found.cpu:.0f} µs of CPU each; {found.rate / bare.rate:.2f} of the bare loop"
+        throughput = await measured(kafka, load, feed, 1)
+        note = f"{throughput.cpu:.0f} µs of CPU each; {throughput.rate / bare.rate:.2f} of the bare loop"
         goal = 8000.0 if feed == "faust" else 0.6 * bare.rate
-        yield Result(f"one worker, busy: {feed}", "observations/s", (found.rate,), goal, note=note)
+        yield Result(f"one worker, busy: {feed}", "observations/s", (throughput.rate,), goal, note=note)
         for workers in _SEVERAL:
             many = await measured(kafka, load, feed, workers)
-            note = f"{many.cpu:.0f} µs of CPU each; {many.rate / found.rate:.2f} of one"
+            note = f"{many.cpu:.0f} µs of CPU each; {many.rate / throughput.rate:.2f} of one"
             yield Result(f"{workers} workers, busy: {feed}", "observations/s", (many.rate,), note=note)
 
 
@@ -68,16 +68,16 @@ async def measured(
             return _between(there, [process.lines() for process in processes], load.size)
 
 
-def _between(begin: float, told: Sequence[list[Line]], size: int) -> _Measured:
+def _between(begin: float, workers: Sequence[list[Line]], size: int) -> _Measured:
     """`begin`: when the last was put; if nearly all was decided by then, from the first decision on."""
-    starts = [_at(lines, begin) for lines in told]
-    if sum(each.decided for each in starts) > size // 2:
-        begin = min(line.at for lines in told for line in lines if line.decided)
-        starts = [_at(lines, begin) for lines in told]
-    lasts = [next(line for line in lines if line.decided == lines[-1].decided) for lines in told]
-    done = size - sum(each.decided for each in starts)
+    starts = [_at(lines, begin) for lines in workers]
+    if sum(start.decided for start in starts) > size // 2:
+        begin = min(line.at for lines in workers for line in lines if line.decided)
+        starts = [_at(lines, begin) for lines in workers]
+    lasts = [next(line for line in lines if line.decided == lines[-1].decided) for lines in workers]
+    done = size - sum(start.decided for start in starts)
     spent = sum(last.cpu - start.cpu for start, last in zip(starts, lasts, strict=True))
-    return _Measured(done / (max(each.at for each in lasts) - begin), 1e6 * spent / done)
+    return _Measured(done / (max(last.at for last in lasts) - begin), 1e6 * spent / done)
 
 
 def _at(lines: Sequence[Line], when: float) -> Line:

@@ -26,10 +26,10 @@ async def delay(kafka: Kafka, seconds: float) -> AsyncIterator[Result]:
     for feed in FEEDS:
         late = await _measure(kafka, feed, seconds)
         note = f"{len(late):,} observations at {_RATE}/s"
-        found = sorted(1000 * each for each in late)
-        p99 = found[int(0.99 * len(found))]
+        delays = sorted(1000 * delay_seconds for delay_seconds in late)
+        p99 = delays[int(0.99 * len(delays))]
         yield Result(
-            f"observation to entry, median: {feed}", "ms", (statistics.median(found),), 12, "most", note
+            f"observation to entry, median: {feed}", "ms", (statistics.median(delays),), 12, "most", note
         )
         yield Result(f"observation to entry, p99: {feed}", "ms", (p99,), 50, "most", note)
 
@@ -44,8 +44,8 @@ async def _measure(kafka: Kafka, feed: str, seconds: float) -> list[float]:
                 await steadily(outbox, observations, _RATE)
             finally:
                 await outbox.close()
-            await until(lambda: sum(len(each.late) for each in process.lines()) >= len(observations))
-            return [each for line in process.lines() for each in line.late][int(_RATE * _WARM_UP) :]
+            await until(lambda: sum(len(line.late) for line in process.lines()) >= len(observations))
+            return [seconds for line in process.lines() for seconds in line.late][int(_RATE * _WARM_UP) :]
 
 
 async def steadily(outbox: KafkaOutbox, observations: Sequence[Observation], rate: float) -> None:

@@ -32,14 +32,15 @@ _SIDE_BY_SIDE: Final = 500
 
 def lives(count: int) -> list[Observation]:
     """About so many observations, all of which change something: whole lives of jobs, some hundred side by side."""
-    found: list[Observation] = []
+    observations: list[Observation] = []
     jobs = max(1, count // LENGTH)
     for first in range(0, jobs, _SIDE_BY_SIDE):
         group = [
-            [each.seen for each in history(job)] for job in range(first, min(jobs, first + _SIDE_BY_SIDE))
+            [moment.observation for moment in history(job)]
+            for job in range(first, min(jobs, first + _SIDE_BY_SIDE))
         ]
-        found += [seen for moment in zip(*group, strict=True) for seen in moment]
-    return found
+        observations += [observation for moment in zip(*group, strict=True) for observation in moment]
+    return observations
 
 
 def uid(number: int) -> JobUid:
@@ -61,11 +62,17 @@ class LongLife(NamedTuple):
         """A life of so many entries, decided by the real rules."""
         state, head, entries = JobState(_MODEL), GENESIS, []
         observations = _troubles()
-        for seq, seen in enumerate(islice(observations, length), 1):
-            events = decide(state, seen)
+        for seq, observation in enumerate(islice(observations, length), 1):
+            events = decide(state, observation)
             assert events
             entry = Entry(
-                job=_MODEL, seq=seq, prev=head, policy=POLICY, seen_at=seen.at, cause=seen, events=events
+                job=_MODEL,
+                seq=seq,
+                prev=head,
+                policy=POLICY,
+                seen_at=observation.at,
+                cause=observation,
+                events=events,
             )
             body = encode(entry)
             entries.append((body, head))

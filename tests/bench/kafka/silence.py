@@ -62,11 +62,11 @@ async def _stop(one: Deciding, two: Deciding) -> None:
 
 
 async def _restart(*both: Deciding) -> None:
-    for each in both:
-        await asyncio.to_thread(each.stop)
-        each.start()
+    for worker in both:
+        await asyncio.to_thread(worker.stop)
+        worker.start()
         began = time.time()
-        await until(lambda each=each, began=began: each.latest.at > began and each.latest.owned > 0)  # type: ignore[misc]
+        await until(lambda worker=worker, began=began: worker.latest.at > began and worker.latest.owned > 0)  # type: ignore[misc]
 
 
 async def _measure(kafka: Kafka, feed: str, session: float, step: Step, instances: tuple[str, str]) -> float:
@@ -81,7 +81,7 @@ async def _measure(kafka: Kafka, feed: str, session: float, step: Step, instance
                 begun = time.time()
                 await step(one, two)
                 await asyncio.sleep(_AFTER)
-                await until(lambda: min(each[-1] for each in arrived.values()) > time.time() - 1)
+                await until(lambda: min(times[-1] for times in arrived.values()) > time.time() - 1)
             finally:
                 sending.cancel()
                 await asyncio.wait([sending])
@@ -97,7 +97,7 @@ def _longest(times: list[float], since: float) -> float:
 @asynccontextmanager
 async def _arrivals(address: Address) -> AsyncIterator[dict[int, list[float]]]:
     """By partition, when entries came, for as long as the block lasts."""
-    found: defaultdict[int, list[float]] = defaultdict(list)
+    arrivals: defaultdict[int, list[float]] = defaultdict(list)
     parts = [TopicPartition(address.topic(EVENTS.name), number) for number in range(PARTITIONS)]
     reader = consumer(address, wait=0.1)
 
@@ -105,7 +105,7 @@ async def _arrivals(address: Address) -> AsyncIterator[dict[int, list[float]]]:
         while True:
             for part, messages in (await reader.getmany(*parts, timeout_ms=100)).items():
                 if messages:
-                    found[part.partition].append(time.time())
+                    arrivals[part.partition].append(time.time())
 
     await started(reader)
     reader.assign(parts)
@@ -113,7 +113,7 @@ async def _arrivals(address: Address) -> AsyncIterator[dict[int, list[float]]]:
         reader.seek(part, 0)
     reading = asyncio.create_task(read())
     try:
-        yield found
+        yield arrivals
     finally:
         reading.cancel()
         await asyncio.wait([reading])

@@ -64,10 +64,10 @@ class Deciding:
     @property
     def latest(self) -> Line:
         """What it said last."""
-        found = self.lines()
+        lines = self.lines()
         if self.process.poll() not in (None, 0, -signal.SIGKILL):
             raise RuntimeError((Path(self._folder.name) / "said").read_text()[-2000:])
-        return found[-1] if found else Line(0.0, 0, 0, 0.0, [])
+        return lines[-1] if lines else Line(0.0, 0, 0, 0.0, [])
 
     def kill(self) -> None:
         """It is gone at once."""
@@ -115,9 +115,12 @@ def _lateness(folded: Folded) -> float:
 async def _tell(made: Worker | Bare, late: list[float]) -> None:
     while True:
         report = made.report()
-        told, late[:] = [each for each in late if each < 3600], []  # those of model observations are no news
+        recent, late[:] = (
+            [delay for delay in late if delay < 3600],
+            [],
+        )  # those of model observations are no news
         line = Line(
-            time.time(), report.counts.get("decided", 0), len(report.waiting), cpu([os.getpid()]), told
+            time.time(), report.counts.get("decided", 0), len(report.waiting), cpu([os.getpid()]), recent
         )
         print(json.dumps(line), flush=True)  # noqa: T201 - the parent reads it
         await asyncio.sleep(_TICK)

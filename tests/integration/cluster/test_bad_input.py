@@ -95,7 +95,7 @@ def not_initialized(jobs: Jobs, reason: str, saying: str, name: str = "mnist") -
     wait_for(f"Initialized is False, {reason}", lambda: initialized(jobs, name)[:2] == ("False", reason))
     message = initialized(jobs, name)[2]
     assert saying in message
-    assert saying in jobs.told(name, "FailedCreate")
+    assert saying in jobs.event_message(name, "FailedCreate")
     return message
 
 
@@ -203,8 +203,8 @@ def test_a_policy_that_finds_pods_invalid_fails_the_job_with_its_sentence(
         status, reason, message = jobs.conditions("mnist")["Failed"]
         assert (status, reason) == ("True", "InvalidSpec")
         assert "no pods today" in message
-        assert "no pods today" in jobs.told("mnist", "FailedCreate")
-        assert jobs.told("mnist", "Failed") == message
+        assert "no pods today" in jobs.event_message("mnist", "FailedCreate")
+        assert jobs.event_message("mnist", "Failed") == message
         another_runs_through(others)
     comes_to_rest(jobs, ledger, "mnist")
     assert not jobs.children("mnist")
@@ -339,7 +339,7 @@ def test_a_pod_whose_evidence_a_user_took_away_is_lost_and_made_again(
     pod = f"{jobs.base('mnist')}-worker-1"
     jobs.kubectl("patch", "pod", pod, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
     jobs.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
-    assert jobs.told("mnist", "ReplicaLost") == f"Replica {pod} was deleted and is created again"
+    assert jobs.event_message("mnist", "ReplicaLost") == f"Replica {pod} was deleted and is created again"
     jobs.wait("mnist", "aggregate.running", 2)
     another_runs_through(others)
     assert comes_to_rest(jobs, ledger, "mnist")["backoffCount"] == 0
@@ -420,7 +420,7 @@ def test_an_evicted_pod_costs_a_restart_and_says_why(jobs: Jobs, others: Jobs, l
     target = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
     evicted = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory."}
     jobs.node_says(pod, {**evicted, "conditions": [target], "containerStatuses": None})
-    message = jobs.told("mnist", "ReplicaRestart")
+    message = jobs.event_message("mnist", "ReplicaRestart")
     assert message.startswith(f"Restart replica {pod} ")
     jobs.until(
         "mnist",
@@ -447,7 +447,7 @@ def test_a_preempted_pod_is_made_again_and_costs_nothing(jobs: Jobs, others: Job
     jobs.apply({**priority, "metadata": {"name": "urgent"}}, urgent)
     jobs.kubectl("wait", "pod/urgent", "--for=condition=Ready", "--timeout=90s")
     pod = f"{jobs.base('mnist')}-worker-0"
-    assert jobs.told("mnist", "ReplicaLost") == f"Replica {pod} was deleted and is created again"
+    assert jobs.event_message("mnist", "ReplicaLost") == f"Replica {pod} was deleted and is created again"
     another_runs_through(others)
     jobs.kubectl("delete", "pod", "urgent")
     jobs.wait("mnist", "aggregate.running", 1)

@@ -165,4 +165,4 @@ def test_example_f_the_older_form_is_taken(jobs: Jobs) -> None:
     jobs.apply(older)
     jobs.wait(name, "phase", "Running")
     assert container(jobs.children(name)["launcher"])["args"][-2:] == ["/w/train.py", "--x"]
-    assert jobs.told(name, "DeprecatedField").startswith("spec.torchConfig.")
+    assert jobs.event_message(name, "DeprecatedField").startswith("spec.torchConfig.")

@@ -137,7 +137,7 @@ def test_example_e_another_scale_starts_all_workers_anew(jobs: Jobs) -> None:
     assert uids(jobs, "secrets", "elastic") == keys
     status = jobs.status("elastic")
     assert (status["phase"], status["backoffCount"]) == ("Running", 0)
-    assert jobs.told("elastic", "Scaled") == "Scale changed from 3 to 2 replicas"
+    assert jobs.event_message("elastic", "Scaled") == "Scale changed from 3 to 2 replicas"
 
 
 def others(before: dict[str, str], after: dict[str, str]) -> dict[str, str] | None:

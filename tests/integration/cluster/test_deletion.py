@@ -245,7 +245,7 @@ def test_deletions_that_a_policy_denies_are_said_once_and_go_on_when_it_is_gone(
     try:
         wait_for("the policy holds", lambda: "pods stay" in _denied(jobs), 60)
         jobs.patch("mnist", runMode={"pause": {"enabled": True}})
-        jobs.told("mnist", "FailedDelete")
+        jobs.event_message("mnist", "FailedDelete")
         before = len(Ledger(controller.store).story(uid).records)
         time.sleep(5)
         assert len(Ledger(controller.store).story(uid).records) == before

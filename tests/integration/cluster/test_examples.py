@@ -98,7 +98,7 @@ def test_example_a_four_workers_find_each_other_and_the_first_decides(jobs: Jobs
         ("Normal", "Running", NORMAL),
         ("Normal", "Succeeded", DONE),
     ]
-    jobs.told(name, "Succeeded")
+    jobs.event_message(name, "Succeeded")
     assert sorted(jobs.events(name)) == sorted(told)
     row = jobs.row(name, "-o", "wide")
     assert list(row) == ["NAME", "PHASE", "RUNNING", "SUCCEEDED", "FAILED", "AGE", "RESTARTS", "QUEUE"]
@@ -125,7 +125,7 @@ def test_example_b_torchrun_gets_its_line_and_without_it_the_same_manifest_runs_
         assert container(pod)["command"] == ["torchrun"]
         assert container(pod)["args"] == [*line, "train.py", "--epochs", "5"]
         assert set(env(pod)) == {"MASTER_ADDR", "MASTER_PORT", "PYTHONUNBUFFERED"}
-    assert jobs.told("ddp", "CommandIgnored") == "command is ignored when torchrun is enabled"
+    assert jobs.event_message("ddp", "CommandIgnored") == "command is ignored when torchrun is enabled"
 
     jobs.wait("plain", "phase", "Running")
     pods = jobs.children("plain")
@@ -170,8 +170,11 @@ def test_example_c_137_is_restarted_and_1_is_not(jobs: Jobs, ledger: Ledger) -> 
         {"name": "pytorch", "state": "Terminated", "exitCode": 1}
     ]
     assert uids(jobs.children("mnist")) == second
-    assert jobs.told("mnist", "ReplicaRestart") == f"Restart replica {pod} (exit code 137), restart 1 of 3"
-    assert jobs.told("mnist", "Failed") == EXIT
+    assert (
+        jobs.event_message("mnist", "ReplicaRestart")
+        == f"Restart replica {pod} (exit code 137), restart 1 of 3"
+    )
+    assert jobs.event_message("mnist", "Failed") == EXIT
     assert jobs.row("mnist", "-o", "wide")["RESTARTS"] == "1"
     jobs.kubectl("annotate", "pod", pod, "somebody=else")  # the pod is reported again
     assert comes_to_rest(jobs, ledger, "mnist") == status
@@ -224,7 +227,7 @@ def test_example_d_all_replicas_share_one_budget(jobs: Jobs, ledger: Ledger) -> 
     assert jobs.conditions("train")["Failed"] == ("True", "BackoffLimitExceeded", message)
     jobs.end(f"{jobs.base('well')}-ps-0", 0)
     jobs.kubectl("wait", "pj/well", "--for=condition=Completed", "--timeout=90s")
-    jobs.told("train", "Failed")
+    jobs.event_message("train", "Failed")
     assert [events(jobs, "train").count(each) for each in ("ReplicaRestart", "ReplicaFailed")] == [3, 2]
     for name in ("train", "well"):
         comes_to_rest(jobs, ledger, name)
@@ -262,7 +265,7 @@ def test_example_e_scale_follows_the_wish_within_its_bounds(jobs: Jobs, ledger: 
     left = jobs.until("mnist", "five are left", lambda status: sum(status["aggregate"].values()) == 5)
     assert left["backoffCount"] == 0
     assert uids(jobs.children("mnist")) == {f"worker-{i}": uids(pods)[f"worker-{i}"] for i in range(5)}
-    assert jobs.told("mnist", "Scaled") == "Scale changed from 7 to 5 replicas"
+    assert jobs.event_message("mnist", "Scaled") == "Scale changed from 7 to 5 replicas"
 
     too_many = jobs.refused("scale", "pj/mnist", "--replicas=11")
     assert "spec.elastic.expectedReplicas: must be between minReplicas and maxReplicas" in too_many
@@ -301,7 +304,7 @@ def test_example_f_a_job_created_paused_resumes_with_its_resume_specs(jobs: Jobs
         143,
     ]
     assert events(jobs, "mnist").count("Paused") == 2
-    jobs.told("mnist", "Resuming")
+    jobs.event_message("mnist", "Resuming")
 
     other = '{"spec":{"runMode":{"pause":{"resumeSpecs":[{"type":"worker","args":["other"]}]}}}}'
     refused = jobs.refused("patch", "pj/mnist", "--type=merge", "-p", other)

@@ -106,7 +106,7 @@ def test_a_job_runs_restarts_and_succeeds_as_with_the_operator(jobs: TorchJobs) 
     assert len(jobs.cluster.get("-n", jobs.namespace, "pods", "-l", "job-name=pair")["items"]) == 2
     first = jobs.cluster.get("-n", jobs.namespace, "pod", "pair-worker-0")["metadata"]["uid"]
     jobs.end("pair-worker-0", 137)
-    jobs.told("pair", "PyTorchJobRestarting")
+    jobs.event_message("pair", "PyTorchJobRestarting")
 
     def again() -> bool:
         status = jobs.status("pair")
@@ -122,7 +122,7 @@ def test_a_job_runs_restarts_and_succeeds_as_with_the_operator(jobs: TorchJobs) 
     status = jobs.states("pair", "Created=True", "Running=False", "Succeeded=True")
     jobs.becomes("pair")
     jobs.until("pair", "both have succeeded", lambda status: succeeded(status) == {"Master": 1, "Worker": 1})
-    assert jobs.told("pair", "PyTorchJobSucceeded") == "PyTorchJob pair is successfully completed."
+    assert jobs.event_message("pair", "PyTorchJobSucceeded") == "PyTorchJob pair is successfully completed."
     told = {reason for _, reason, _ in jobs.events("pair")}
     assert {"SuccessfulCreatePod", "SuccessfulCreateService", "ExitedWithCode"} <= told
 

@@ -120,7 +120,7 @@ def lead_a_life(jobs: Jobs) -> None:
     for index in (1, 0):
         jobs.end(f"{jobs.base('life')}-worker-{index}", 0)
     jobs.kubectl("wait", "pj/life", "--for=condition=Completed", "--timeout=90s")
-    jobs.told("life", "Succeeded")
+    jobs.event_message("life", "Succeeded")
 
 
 def have_neighbours(cluster: ControlPlane, jobs: Jobs) -> None:
@@ -426,7 +426,7 @@ def lead_the_life_of_a_pytorchjob(jobs: Jobs, projectors: ControllerProcess) -> 
     jobs.kubectl("create", "-f", "-", input=autoscaler)
     projectors.start()
     patch_torch(jobs, runPolicy={"suspend": False})
-    jobs.told("torch", "FailedCreateHorizontalPodAutoscaler")
+    jobs.event_message("torch", "FailedCreateHorizontalPodAutoscaler")
     jobs.kubectl("delete", "hpa", "torch")
     jobs.kubectl("wait", f"{TORCH}/torch", "--for=condition=Running", "--timeout=90s")
     with edited_all_the_time(jobs, "torch", "kubeflow.org/v1", "pytorchjobs"):

@@ -48,7 +48,7 @@ def written(draw: st.DrawFn) -> dict[str, Any]:
     switch = st.sampled_from(["enabled", "enable"])
     if draw(st.booleans()):
         spec["torchrunConfig"] = {draw(switch): True, "procPerNode": draw(st.sampled_from([2, "gpu"]))}
-        low = len(items) + sum(each["replicas"] for each in items)
+        low = len(items) + sum(item["replicas"] for item in items)
         ends = {"minReplicas": low, "maxReplicas": low + 5, "expectedReplicas": low + draw(st.integers(0, 5))}
         spec["elastic"] = {draw(switch): draw(st.booleans()), **ends}
     if draw(st.booleans()):

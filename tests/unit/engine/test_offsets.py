@@ -28,10 +28,10 @@ class Known(Offsets):
 
     def __init__(self) -> None:
         super().__init__(Address(("127.0.0.1:1",)))
-        self.found: dict[int, Position] = {0: 5, 1: 9}
+        self.newest: dict[int, Position] = {0: 5, 1: 9}
 
     async def ends(self, partitions: Iterable[int]) -> dict[int, Position]:
-        return {partition: self.found[partition] for partition in partitions}
+        return {partition: self.newest[partition] for partition in partitions}
 
 
 async def _open(_: int) -> EventLog:
@@ -73,7 +73,7 @@ def test_a_partition_that_nothing_comes_of_though_there_is_more_is_named_before_
 def test_a_feed_that_gets_on_is_left_alone_however_much_there_is() -> None:
     async def story(offsets: Known, assignment: Assignment, watching: "asyncio.Task[None]") -> None:
         for place in range(3, 60):
-            offsets.found[1] = place + 100
+            offsets.newest[1] = place + 100
             await assignment.put(1, place, posted(observed()))
             await asyncio.sleep(5)
             assert not assignment.stalls
@@ -149,7 +149,7 @@ def test_a_member_that_nothing_is_left_to_joins_anew() -> None:
 
 def test_a_topic_that_ends_before_what_was_read_was_made_anew() -> None:
     async def story(offsets: Known, _: Assignment, watching: "asyncio.Task[None]") -> None:
-        offsets.found[0] = 4
+        offsets.newest[0] = 4
         await asyncio.wait([watching], timeout=10)
         with pytest.raises(LogUnavailable, match="ends at 4, and 5 was read already"):
             watching.result()
@@ -168,7 +168,7 @@ def test_a_feed_that_waits_for_room_is_not_stuck() -> None:
 
     async def whole() -> None:
         offsets, assignment = Known(), Assignment(ProcessorContext(slow, LoopClock(START), lambda _: 1))
-        offsets.found[1] = 10_000
+        offsets.newest[1] = 10_000
         await assignment.own([1])
         assignment.begin(1, 0, 10_000)
 

@@ -26,7 +26,7 @@ CUT = object()
 """In a stream: the connection is reset."""
 
 
-class Seen(NamedTuple):
+class Recorded(NamedTuple):
     """A request."""
 
     method: str
@@ -96,7 +96,7 @@ class Server:
     """
 
     def __init__(self) -> None:
-        self.seen: list[Seen] = []
+        self.requests: list[Recorded] = []
         self.url = ""
         self._script: dict[tuple[str, str, str], deque[Answer]] = defaultdict(deque)
         self._runner: web.AppRunner | None = None
@@ -111,9 +111,9 @@ class Server:
         self._script[verb, path, ""].clear()
         self.on(verb, path, *answers)
 
-    def asked(self, verb: str, path: str) -> list[Seen]:
+    def asked(self, verb: str, path: str) -> list[Recorded]:
         """The requests of that kind so far."""
-        return [request for request in self.seen if (request.verb, request.path) == (verb, path)]
+        return [request for request in self.requests if (request.verb, request.path) == (verb, path)]
 
     async def start(self) -> None:
         """It listens: on a port of its own, the second time on the same."""
@@ -137,8 +137,8 @@ class Server:
         sent = await request.read()
         body = json.loads(sent) if sent else None
         at = asyncio.get_running_loop().time()
-        asked = Seen(request.method, request.path, dict(request.query), dict(request.headers), body, at)
-        self.seen.append(asked)
+        asked = Recorded(request.method, request.path, dict(request.query), dict(request.headers), body, at)
+        self.requests.append(asked)
         answer = self._next(asked)
         if answer.stream is not None:
             task = asyncio.create_task(_stream(request, answer.stream))
@@ -148,7 +148,7 @@ class Server:
         text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
         return web.Response(status=answer.status, text=text, headers=answer.headers)
 
-    def _next(self, request: Seen) -> Answer:
+    def _next(self, request: Recorded) -> Answer:
         selector = request.query.get("labelSelector", "")
         script = (
             self._script[request.verb, request.path, selector] or self._script[request.verb, request.path, ""]

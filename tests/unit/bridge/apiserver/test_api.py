@@ -41,7 +41,7 @@ def now() -> float:
 async def test_an_answer_is_plain_data(server: Server, api: Api) -> None:
     server.on("POST", THINGS, Answer(201, {"metadata": {"name": "ä"}}))
     assert await api.call("POST", THINGS, body={"a": [1, None]}) == {"metadata": {"name": "ä"}}
-    [request] = server.seen
+    [request] = server.requests
     assert request.body == {"a": [1, None]}
     assert request.headers["Content-Type"] == "application/json"
 
@@ -104,7 +104,7 @@ async def test_a_429_is_waited_out_as_long_as_the_server_asks(server: Server, ap
     began = now()
     assert await api.call("POST", THINGS, body={}) == {"ok": True}
     assert now() - began >= 1
-    assert [request.body for request in server.seen] == [{}, {}]
+    assert [request.body for request in server.requests] == [{}, {}]
 
 
 async def test_a_429_holds_up_every_other_request_and_lets_fewer_in(server: Server, api: Api) -> None:
@@ -124,7 +124,7 @@ async def test_a_429_that_does_not_end_is_for_the_caller_to_wait_out(server: Ser
     error = await failed(api)
     assert isinstance(error, ClusterUnavailable)
     assert error.retry_after == 0
-    assert len(server.seen) == 6
+    assert len(server.requests) == 6
 
 
 @pytest.mark.parametrize("retry", ["", "soon", "Wed, 21 Oct 2026 07:28:00 GMT"])
@@ -153,7 +153,7 @@ async def test_an_answer_that_breaks_off_is_no_answer(server: Server, api: Api) 
 async def test_a_closed_session_sends_nothing(server: Server, api: Api) -> None:
     await api.close()
     assert isinstance(await failed(api), ClusterUnavailable)
-    assert not server.seen
+    assert not server.requests
 
 
 async def test_every_request_is_counted_by_its_answer(server: Server, api: Api) -> None:
@@ -167,7 +167,7 @@ async def test_every_request_is_counted_by_its_answer(server: Server, api: Api) 
 
 
 def bearers(server: Server) -> list[str]:
-    return [request.headers["Authorization"] for request in server.seen]
+    return [request.headers["Authorization"] for request in server.requests]
 
 
 async def test_after_a_401_the_credentials_are_read_again(server: Server, api: Api, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ async def test_after_a_second_401_the_caller_waits(server: Server, api: Api) -> 
     error = await failed(api)
     assert isinstance(error, ClusterUnavailable)
     assert "401" in str(error)
-    assert len(server.seen) == 2
+    assert len(server.requests) == 2
 
 
 async def test_a_watch_that_meets_a_401_reads_the_credentials_again(

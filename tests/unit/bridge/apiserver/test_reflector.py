@@ -110,7 +110,7 @@ async def test_everything_is_listed_and_then_watched_from_there(server: Server, 
         ("DELETED", "b", 9),
     ]
     assert followed.vanished == []
-    listed, opened = server.seen
+    listed, opened = server.requests
     assert listed.query == {"labelSelector": "owner", "limit": "500"}
     assert opened.query == {
         "labelSelector": "owner",
@@ -140,7 +140,7 @@ async def test_metadata_alone_is_asked_for_where_that_is_enough(server: Server, 
     async with following(api, replace(SOURCE, bare=True)) as followed:
         await until(lambda: len(server.asked("WATCH", THINGS)) == 1)
         assert followed.progress.synced
-    accepted = [request.headers["Accept"] for request in server.seen]
+    accepted = [request.headers["Accept"] for request in server.requests]
     assert accepted == [
         "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",

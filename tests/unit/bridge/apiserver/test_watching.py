@@ -119,7 +119,7 @@ async def test_only_the_wanted_namespaces_are_asked_for(server: Server, api: Api
     cluster = ApiServerCluster(api, namespaces=["a", "b"])
     assert await listed(cluster.watch()) == []
     await cluster.close()
-    asked = {request.path for request in server.seen}
+    asked = {request.path for request in server.requests}
     assert "/api/v1/namespaces/a/pods" in asked
     assert f"/apis/{JOB_API}/namespaces/b/pytorchtrainingjobs" in asked
     assert all("/namespaces/" in word for word in asked)
@@ -127,7 +127,7 @@ async def test_only_the_wanted_namespaces_are_asked_for(server: Server, api: Api
 
 async def test_children_are_found_by_their_label(server: Server, cluster: ApiServerCluster) -> None:
     await listed(cluster.watch())
-    selectors = {request.path: request.query.get("labelSelector") for request in server.seen}
+    selectors = {request.path: request.query.get("labelSelector") for request in server.requests}
     assert selectors[PODS] == selectors[SERVICES] == "tensorstack.dev/owner-kind"
     assert selectors[JOBS] is None
 

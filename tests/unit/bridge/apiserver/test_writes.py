@@ -244,7 +244,7 @@ async def test_a_quota_that_somebody_else_changed_just_now_is_tried_again(
 async def test_a_name_that_leads_somewhere_else_is_nobodys(
     server: Server, cluster: ApiServerCluster, name: str
 ) -> None:
-    before = len(server.seen)
+    before = len(server.requests)
     for ref in (Ref("v1", "Pod", "demo", name), Ref("v1", "Pod", name or "..", "a")):
         with pytest.raises(Missing):
             await cluster.get(ref)
@@ -252,7 +252,7 @@ async def test_a_name_that_leads_somewhere_else_is_nobodys(
             await cluster.delete(ref)
         with pytest.raises(Missing):
             await anext(cluster.logs(ref.namespace, ref.name))
-    assert len(server.seen) == before
+    assert len(server.requests) == before
 
 
 async def test_an_odd_name_is_sent_as_it_is(server: Server, cluster: ApiServerCluster) -> None:
