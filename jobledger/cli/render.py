@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from jobledger.manifests import Manifest
     from jobledger.settings.model import Settings
     from statemachine.kind import Names
+    from statemachine.observations import PodObserved
+    from statemachine.owned import Child
+    from statemachine.state import JobState
 
 
 EXAMPLE_UID: Final = "00000000-0000-0000-0000-000000000001"
@@ -31,7 +34,7 @@ def render(
 ) -> None:
     """Print the child objects of jobs as YAML, in the order in which they are created.
 
-    They are what the state machine wants right after it has seen the job: a paused job has no pods.
+    What waits for pods of the job, such as a launcher, follows as if those ran. A paused job has no pods.
     """
     from jobledger.manifests import load
     from jobledger.manifests.text import to_yaml
@@ -82,10 +85,33 @@ def children(manifest: "Manifest", uid: str, settings: "Settings") -> Iterator[d
     )
     new = JobState(observation.job)
     state = fold(new, decide(new, observation))
-    for child in desired(state):
-        built = child.build()
-        built["metadata"].setdefault("namespace", state.namespace)
-        yield built
+    made: set[tuple[str, str, str]] = set()
+    while new_ones := [child for child in desired(state) if child[:3] not in made]:
+        for child in new_ones:
+            built = child.build()
+            built["metadata"].setdefault("namespace", state.namespace)
+            yield built
+        made.update(child[:3] for child in new_ones)
+        for child in new_ones:
+            if child.replica:
+                state = fold(state, decide(state, _running(state, child)))
+
+
+def _running(state: "JobState", pod: "Child") -> "PodObserved":
+    """A pod that was just made runs, and is ready."""
+    from statemachine.ids import PodUid
+    from statemachine.observations import PodObserved, PodPhase
+
+    return PodObserved(
+        job=state.uid,
+        at=_NO_TIME,
+        replica=pod.replica,
+        attempt=pod.attempt,
+        pod=pod.name,
+        uid=PodUid(f"{pod.replica}-{pod.attempt}"),
+        phase=PodPhase.RUNNING,
+        ready=True,
+    )
 
 
 def crds(

@@ -14,6 +14,8 @@ from statemachine.kinds import KINDS
 from tests.support.scenario import API, UID, Story, workers
 from tests.unit.cli_offline.conftest import Ask
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
 
 def manifest(name: str = "mnist", replicas: int = 2, **spec: Any) -> dict[str, Any]:
     return {
@@ -121,6 +123,18 @@ def test_rendered_texts_stay_texts_for_every_reader_of_yaml(ask: Ask, tmp_path: 
 def test_render_of_a_paused_job_has_no_pods(ask: Ask, tmp_path: Path) -> None:
     said = ask("render", write(tmp_path / "a.yaml", manifest(runMode={"pause": {"enabled": True}})))
     assert "kind: Pod\n" not in said.out
+
+
+@pytest.mark.parametrize(
+    ("example", "last"), [("mpi", ("Pod", "pi-launcher")), ("beam", ("Job", "wordcount-batchjob"))]
+)
+def test_render_prints_last_what_waits_until_other_pods_run(
+    ask: Ask, example: str, last: tuple[str, str]
+) -> None:
+    objects = list(yaml.safe_load_all(ask("render", EXAMPLES / f"{example}.yaml").out))
+    names = [(manifest["kind"], manifest["metadata"]["name"]) for manifest in objects]
+    assert names[-1] == last
+    assert len(names) == len(set(names))
 
 
 def test_render_refuses_what_validate_refuses(ask: Ask, tmp_path: Path) -> None:
