@@ -24,6 +24,7 @@ from jobledger.web.problems import answer_to, problem_of
 from jobledger.web.streams import Closing
 from projectors.history import History
 from statemachine.errors import JobledgerError, ViewUnavailable
+from statemachine.kinds import KINDS
 
 POLICY: Final = "; ".join(
     (
@@ -54,7 +55,8 @@ class ConsoleOptions:
 
     `namespace` is the one that it shows (empty: all that the user may see), `base` the path that a proxy in front
     takes away, `gpus` the extended resources that the form offers, `metrics` the URL of what pods use.
-    `listeners` and `listeners_per_user` are how many streams may be open, in all and of one user.
+    `listeners` and `listeners_per_user` are how many streams may be open, in all and of one user. `one_machine`: jobs
+    run on the server's own, without a cluster.
     """
 
     namespace: str = ""
@@ -65,9 +67,15 @@ class ConsoleOptions:
     metrics: str = ""
     listeners: int = 500
     listeners_per_user: int = 20
+    one_machine: bool = False
+
+    @property
+    def new_kinds(self) -> Sequence[str]:
+        """Those whose jobs can run here, by name."""
+        return [kind.names.kind for kind in KINDS if not (self.one_machine and kind.needs_cluster)]
 
     @classmethod
-    def of(cls, settings: Settings) -> "ConsoleOptions":
+    def of(cls, settings: Settings, *, one_machine: bool = False) -> "ConsoleOptions":
         """What the settings say."""
         said = settings.console
         gpus = tuple(name.strip() for name in said.gpus.split(",") if name.strip())
@@ -80,6 +88,7 @@ class ConsoleOptions:
             said.metrics,
             said.listeners,
             said.listeners_per_user,
+            one_machine,
         )
 
 

@@ -63,7 +63,7 @@ def routes(console: Console) -> APIRouter:
                 filters={"phase": PHASES, "kind": kinds, **filters},
                 sizes=SIZES,
                 all_columns=ALL_COLUMNS,
-                kinds=KNOWN,
+                kinds=console.options.new_kinds,
                 **context,
             )
         if said is not None:

@@ -105,7 +105,8 @@ async def _answer(
     stop, closing = asyncio.Event(), Closing()
     named = named_by(settings, log or settings.store)
     async with topic_of_events(settings, log or settings.store) as topic, asyncio.TaskGroup() as tasks:
-        api = create(app, closing, options=ConsoleOptions.of(settings), named=named, topic=topic)
+        options = ConsoleOptions.of(settings, one_machine=True)
+        api = create(app, closing, options=options, named=named, topic=topic)
         tasks.create_task(answer(api, sockets, closing, stop), name="http")
         await asked.at_least(1)
         stop.set()

@@ -69,6 +69,16 @@ async def test_the_form_offers_the_extended_resources_and_queues_that_are_config
         assert "spec.scheduler.t9kScheduler.queue" in page
 
 
+@pytest.mark.parametrize("one_machine", [False, True])
+async def test_only_kinds_that_can_run_here_are_offered_for_new_jobs(
+    tmp_path: Path, one_machine: bool
+) -> None:
+    async with console(tmp_path, ConsoleOptions(one_machine=one_machine)) as browser:
+        page = (await browser.get("/jobs")).text
+    assert ('href="/jobs/new/BeamJob"' in page) is not one_machine
+    assert f'href="/jobs/new/{KIND}"' in page
+
+
 async def test_a_console_of_one_namespace_does_not_ask_for_it_and_creates_there(tmp_path: Path) -> None:
     async with console(tmp_path, ConsoleOptions(namespace="team", new_jobs="team")) as browser:
         fields = inputs((await browser.get(f"/jobs/new/{KIND}")).text)
