@@ -29,6 +29,7 @@ from jobledger.wiring.configured_sinks import ignored, poster, target_of
 from jobledger.wiring.fed_sink import FedSink, PublicationOnce, SinkLoop
 from jobledger.wiring.ledger import Kafka, Ledger
 from jobledger.wiring.positions import positions_beside
+from jobledger.wiring.topics import lineage_topics
 from statemachine.errors import ConfigError, JobledgerError
 from statemachine.ids import Position
 from statemachine.log.partitions import Partitions
@@ -163,6 +164,8 @@ async def checked(settings: Settings, log_at: Path | Kafka) -> Sequence[Configur
     Raises ConfigError.
     """
     configured = _configured(settings, log_at)
+    if isinstance(log_at, Kafka):
+        lineage_topics(configured, log_at.address)
     for sink in configured:
         if isinstance(sink, WebHookSink | LineageSink) and not _has_topic(sink):
             await poster(sink, ignored).close()

@@ -39,7 +39,8 @@ class LineageTopicSink(KafkaSink):
         if count < partitions:
             there = f"has {count} partitions" if count else "does not exist, or we have no right to see it"
             raise ConfigError(
-                f"{target} {there}; make it with at least as many as the log has ({partitions})"
+                f"{target} {there}, and the log has {partitions}; `jobledger topics apply` with the same settings "
+                "makes it, or gives it more while it is empty"
             )
         return cls(name, target, count)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from jobledger.settings.model import Settings
     from statemachine.log.copying import Copied
     from statemachine.log.kafka.address import Address
-    from statemachine.log.kafka.topics import Found
+    from statemachine.log.kafka.topic_requests import LiveTopic
 
 
 class Action(StrEnum):
@@ -110,7 +110,8 @@ def topics(
 ) -> None:
     """Make the topics of a ledger in Kafka, with settings that lose nothing, or check those that they have.
 
-    Applying again changes nothing. Where something is left that would lose data, a line for each is printed to
+    So are the topics that sinks of lineage in the file of the setting events.sinks write to. Applying again changes
+    nothing. Where something is left that would lose data, a line for each is printed to
     standard error, and the exit code is 1. A controller does not start on such topics.
     """
     import asyncio
@@ -137,12 +138,16 @@ def _address(settings: "Settings") -> "Address":
 
 
 async def _topics(action: TopicsAction, settings: "Settings", address: "Address") -> int:
+    from jobledger.settings.sinks import sinks_in
+    from jobledger.wiring.topics import lineage_topics
     from statemachine.log.kafka import topics
 
+    lineage = lineage_topics(sinks_in(settings.events.sinks), address)
     if action is TopicsAction.APPLY:
-        for line in await topics.apply(address, settings.kafka.partitions, settings.kafka.replication):
+        wanted = settings.kafka
+        for line in await topics.apply(address, wanted.partitions, wanted.replication, lineage):
             common.say(line)
-    survey = await topics.survey(address)
+    survey = await topics.survey(address, lineage)
     if survey.there:
         rows = [_row(name, survey.there[name]) for name in sorted(survey.there)]
         common.say(common.columns(("TOPIC", "PARTITIONS", "COPIES", "CLEAN-UP", "KEPT", "IN SYNC"), rows))
@@ -151,7 +156,7 @@ async def _topics(action: TopicsAction, settings: "Settings", address: "Address"
     return FAILED if survey.wrong else OK
 
 
-def _row(name: str, topic: "Found") -> tuple[str, ...]:
+def _row(name: str, topic: "LiveTopic") -> tuple[str, ...]:
     held = topic.settings
     kept = held.get("retention.ms", "-1")
     return (

@@ -234,14 +234,44 @@ POSITIONS: Final = Topic(
     codec="gzip",
 )
 
+LINEAGE: Final = Topic(
+    "lineage",
+    "RunEvents of OpenLineage; its name is what a sink of type `openlineage` says: see docs/lineage.md",
+    (
+        Setting(
+            "cleanup.policy",
+            "delete",
+            "Compaction would keep the last RunEvent of a family of runs only.",
+            must=True,
+        ),
+        Setting(
+            "retention.ms",
+            "-1",
+            "A lineage system that begins anew reads all runs. With a shorter time it lacks older ones, and "
+            "`jobledger events sinks reset` sends everything again.",
+        ),
+        _NO_LIMIT,
+    ),
+    codec=CLOUDEVENTS.codec,
+)
+"""The topic of a sink of lineage. It has as many partitions as one of TOPICS, or more; keys are no uids of jobs."""
+
 TOPICS: Final = (EVENTS, OBSERVATIONS, JOBS, DEAD_LETTERS, CLOUDEVENTS, POSITIONS)
-"""All of them. The first that exists says how many partitions there are."""
+"""The ledger's own. The first that exists says how many partitions there are."""
+
+
+def wrong_settings(topic: Topic, copies: int, settings: Mapping[str, str]) -> list[Setting]:
+    """Those of the topic's settings whose values would lose something, as far as brokers know them."""
+    return [
+        setting
+        for setting in topic.settings(copies)
+        if setting.name in settings and not setting.allows(settings[setting.name])
+    ]
 
 
 def faults(topic: Topic, name: str, copies: int, settings: Mapping[str, str]) -> list[str]:
     """What is wrong with the topic's settings, a sentence each; `name` is its whole name."""
     return [
         f"{name}: {setting.name} is {settings[setting.name]}, but must be {setting.demand}. {setting.reason}"
-        for setting in topic.settings(copies)
-        if setting.name in settings and not setting.allows(settings[setting.name])
+        for setting in wrong_settings(topic, copies, settings)
     ]

@@ -54,10 +54,19 @@ PUBLISH: Final = "jobledger events"
 CONSUMER: Final = "consumer"
 """Readers of public events, and nothing else."""
 
+LINEAGE_CONSUMER: Final = "consumer of lineage"
+"""Readers of RunEvents, and nothing else."""
 
-def rights(prefix: str = DEFAULT_PREFIX) -> Mapping[str, tuple[Right, ...]]:
-    """Role of a controller, or command → all that it needs, in a ledger whose topics have this prefix."""
+
+def rights(prefix: str = DEFAULT_PREFIX, lineage: str = "") -> Mapping[str, tuple[Right, ...]]:
+    """Role of a controller, or command → all that it needs, in a ledger whose topics have this prefix.
+
+    `lineage`: whole name of the topic that a sink of lineage writes to; empty without one.
+    """
     op = Operation
+
+    def of_lineage(*operations: Operation) -> tuple[Right, ...]:
+        return (Right(Resource.TOPIC, lineage, operations),) if lineage else ()
 
     def topic(name: str, *operations: Operation) -> Right:
         return Right(Resource.TOPIC, f"{prefix}.{name}", operations)
@@ -68,6 +77,9 @@ def rights(prefix: str = DEFAULT_PREFIX) -> Mapping[str, tuple[Right, ...]]:
         f"{prefix}.",
         (op.CREATE, op.DESCRIBE, op.DESCRIBE_CONFIGS, op.ALTER, op.ALTER_CONFIGS),
         is_beginning=True,
+    )
+    writers_of_lineage = Right(
+        Resource.TRANSACTIONAL_ID, f"{lineage}-", (op.DESCRIBE, op.WRITE), is_beginning=True
     )
     naming = Right(Resource.TRANSACTIONAL_ID, f"{prefix}.ledger", (op.DESCRIBE, op.WRITE))
     publishers = Right(
@@ -101,6 +113,8 @@ def rights(prefix: str = DEFAULT_PREFIX) -> Mapping[str, tuple[Right, ...]]:
             *sending,
             *publishing,
             Right(Resource.GROUP, f"{prefix}.{PROJECTORS}", (op.READ,)),
+            *of_lineage(op.DESCRIBE, op.WRITE),
+            *((writers_of_lineage,) if lineage else ()),
         ),
         "front": (
             *reading,
@@ -108,9 +122,10 @@ def rights(prefix: str = DEFAULT_PREFIX) -> Mapping[str, tuple[Right, ...]]:
             topic(CLOUDEVENTS.name, op.READ),
             topic(POSITIONS.name, op.READ),
         ),
-        APPLY: (make,),
-        CHECK: (look,),
+        APPLY: (make, *of_lineage(*make.operations)),
+        CHECK: (look, *of_lineage(*look.operations)),
         RETRY: (look, *sending),
         PUBLISH: (look, topic(EVENTS.name, op.READ), topic(JOBS.name, op.READ), *publishing),
         CONSUMER: (topic(CLOUDEVENTS.name, op.READ, op.DESCRIBE),),
+        LINEAGE_CONSUMER: of_lineage(op.READ, op.DESCRIBE),
     }

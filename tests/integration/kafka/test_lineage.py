@@ -128,7 +128,9 @@ async def test_of_two_publishers_the_first_stops_and_nothing_is_there_twice(targ
 async def test_a_topic_that_is_not_there_or_too_small_is_one_sentence(ledger_topics: Address) -> None:
     with pytest.raises(ConfigError, match="does not exist, or we have no right to see it"):
         await LineageTopicSink.of("lineage", Target.of(ledger_topics, f"{ledger_topics.prefix}-no"), 2)
-    with pytest.raises(ConfigError, match=f"has {LEDGER_PARTITIONS} partitions; make it with at least"):
+    with pytest.raises(
+        ConfigError, match=f"has {LEDGER_PARTITIONS} partitions, and the log has {LEDGER_PARTITIONS + 1};"
+    ):
         await LineageTopicSink.of("lineage", Target.of(ledger_topics), LEDGER_PARTITIONS + 1)
 
 

@@ -72,9 +72,11 @@ async def admin(secure: Kafka) -> AsyncIterator[AIOKafkaAdminClient]:
     await client.close()
 
 
-async def grant(admin: AIOKafkaAdminClient, user: str, role: str, prefix: str = "jobledger") -> None:
+async def grant(
+    admin: AIOKafkaAdminClient, user: str, role: str, prefix: str = "jobledger", lineage: str = ""
+) -> None:
     """The user has the role's rights."""
-    for right in rights(prefix)[role]:
+    for right in rights(prefix, lineage)[role]:
         pattern = PREFIXED if right.is_beginning else LITERAL
         for operation in right.operations:
             wanted = (right.resource, right.name, pattern, f"User:{user}", "*", operation, ALLOW)

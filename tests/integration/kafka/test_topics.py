@@ -1,7 +1,7 @@
 """The topics on real brokers: made, checked with one wrong setting after the other, and set right."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,8 +90,8 @@ async def _has(admin: AIOKafkaAdminClient, wanted: ConfigResource) -> bool:
     return all(held[name] == value for name, value in wanted.configs.items())
 
 
-async def own_settings(address: Address, name: str) -> dict[str, str]:
-    return dict((await topics.survey(address)).there[name].own)
+async def own_settings(address: Address, name: str, lineage: Sequence[str] = ()) -> dict[str, str]:
+    return dict((await topics.survey(address, lineage)).there[name].own)
 
 
 async def remove(admin: AIOKafkaAdminClient, address: Address, name: str) -> None:

@@ -7,9 +7,10 @@ from pydantic import ValidationError
 
 from jobledger.settings.events import EventsKafkaSettings, EventsSettings
 from jobledger.settings.model import Settings
+from jobledger.settings.sinks import sinks_in
 from jobledger.wiring.ledger import Kafka
 from jobledger.wiring.sinks import checked, full_topic
-from jobledger.wiring.topics import topic_of
+from jobledger.wiring.topics import lineage_topics, topic_of
 from statemachine.errors import ConfigError
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.publishing import Target
@@ -76,6 +77,27 @@ async def test_by_default_there_is_a_sink_where_there_is_a_topic(tmp_path: Path)
     assert [sink.name for sink in await checked(settings(tmp_path), LOG)] == ["kafka"]
     assert await checked(settings(tmp_path), STORE) == ()
     assert [sink.name for sink in await checked(settings(tmp_path, address="other:9092"), STORE)] == ["kafka"]
+
+
+def lineage(name: str, topic: str) -> str:
+    return f"{{name: {name}, type: openlineage, transport: {{type: kafka, topic: {topic}}}}}"
+
+
+def test_topics_of_lineage_are_those_that_sinks_write_to_by_kafka_each_once(tmp_path: Path) -> None:
+    over_http = "{name: web, type: openlineage, transport: {type: http, url: 'https://marquez.example'}}"
+    sinks = (
+        f"sinks: [{lineage('a', 'runs')}, {over_http}, {lineage('b', 'prod.runs')}, {lineage('c', 'runs')}]"
+    )
+    configured = sinks_in(settings(tmp_path, sinks).events.sinks)
+    assert lineage_topics(configured, LOG.address) == ("runs", "prod.runs")
+
+
+async def test_a_topic_of_the_ledger_is_none_of_lineage(tmp_path: Path) -> None:
+    chosen = settings(tmp_path, f"sinks: [{lineage('runs', 'prod.events')}]")
+    with pytest.raises(
+        ConfigError, match=r"the sink runs writes to prod\.events, which is a topic of the ledger"
+    ):
+        await checked(chosen, LOG)
 
 
 @pytest.mark.parametrize(
