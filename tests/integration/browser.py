@@ -23,10 +23,10 @@ def chromium() -> str:
     """The path of the browser. Skips where there is none."""
     if find_spec("playwright") is None:
         pytest.skip("playwright is not installed: it drives the browser")
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
         pytest.skip("no chromium on the PATH: install Debian's package chromium")
-    return found
+    return program
 
 
 @contextmanager
@@ -48,13 +48,13 @@ def browser() -> "Iterator[Browser]":
 
 def held(page: "Page", address: str) -> "list[Route]":
     """The next request for the address, which waits until `continue_` lets it go; empty until it is made."""
-    found: list[Route] = []
+    routes: list[Route] = []
 
     def hold(asked: "Route") -> None:
-        found.append(asked)
+        routes.append(asked)
 
     page.route(address, hold, times=1)
-    return found
+    return routes
 
 
 def once_made(page: "Page", waiting: "list[Route]") -> "Route":

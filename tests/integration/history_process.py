@@ -12,12 +12,12 @@ from jobledger.wiring.ledger import Kafka, reading
 async def main(log: str, history: str) -> None:
     where = where_of(history)
     assert where is not None
-    found = Kafka.of(log, KafkaSettings(feed="aiokafka")) if log.startswith("kafka:") else Path(log)
-    async with reading(found) as partitions, opened(where) as database:
-        streams = [stream for each in streams_of(database, partitions.logs) for stream in each]
+    place = Kafka.of(log, KafkaSettings(feed="aiokafka")) if log.startswith("kafka:") else Path(log)
+    async with reading(place) as partitions, opened(where) as database:
+        streams = [stream for streams in streams_of(database, partitions.logs) for stream in streams]
         print("working", flush=True)  # noqa: T201 - the test that kills it waits for this
         while True:
-            await asyncio.gather(*(each.advance() for each in streams))
+            await asyncio.gather(*(stream.advance() for stream in streams))
             await asyncio.sleep(0.01)
 
 

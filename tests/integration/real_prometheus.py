@@ -59,7 +59,7 @@ class Exporter:
     def scraped(self) -> str:
         """The page as it is now."""
         moments = range(self._begin, _now() + 1, STEP)
-        return "".join(each.at(self._begin, now) for each in self.series for now in moments)
+        return "".join(series.at(self._begin, now) for series in self.series for now in moments)
 
 
 def _now() -> int:
@@ -69,11 +69,11 @@ def _now() -> int:
 @contextmanager
 def exporter() -> Iterator[tuple[Exporter, int]]:
     """Such an exporter and its port, while the block lasts."""
-    found = Exporter()
+    exporter = Exporter()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            body = found.scraped().encode()
+            body = exporter.scraped().encode()
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.send_header("Content-Length", str(len(body)))
@@ -89,7 +89,7 @@ def exporter() -> Iterator[tuple[Exporter, int]]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
-        yield found, server.server_port
+        yield exporter, server.server_port
     finally:
         server.shutdown()
         thread.join()
@@ -102,7 +102,7 @@ def real_prometheus(folder: Path) -> Iterator[tuple[str, Exporter]]:
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("no prometheus on the PATH: install Debian's package prometheus")
-    with exporter() as (found, exporter_port):
+    with exporter() as (running, exporter_port):
         port = free_port()
         scraped = {"job_name": "kubelet", "honor_labels": True}
         targets = [{"targets": [f"127.0.0.1:{exporter_port}"]}]
@@ -128,7 +128,7 @@ def real_prometheus(folder: Path) -> Iterator[tuple[str, Exporter]]:
         try:
             url = f"http://127.0.0.1:{port}"
             _wait_until_ready(url, process, said)
-            yield url, found
+            yield url, running
         finally:
             process.terminate()
             process.wait(30)

@@ -304,7 +304,7 @@ def test_a_terminal_shows_a_live_table_within_its_width(place: Place) -> None:
         place.command("run", name), cwd=place.folder, env=env, stdout=slave, stderr=slave
     )
     os.close(slave)
-    seen = b""
+    output = b""
     while True:
         try:
             piece = os.read(master, 65536)
@@ -312,10 +312,10 @@ def test_a_terminal_shows_a_live_table_within_its_width(place: Place) -> None:
             break
         if not piece:
             break
-        seen += piece
+        output += piece
     os.close(master)
     assert process.wait(timeout=SECONDS) == 0
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output.decode())
     assert "REPLICA" in text
     assert "LAST LINE" in text
     rows = [line for line in re.split(r"[\r\n]+", text) if line.startswith("worker-")]

@@ -87,8 +87,8 @@ def test_the_socket_is_for_its_owner_only_and_tcp_is_for_this_machine(place: Pla
         assert server.stdout is not None
         address = ""
         while not address:
-            found = re.search(r"http://127\.0\.0\.1:\d+", server.stdout.readline())
-            address = found[0] if found else ""
+            match = re.search(r"http://127\.0\.0\.1:\d+", server.stdout.readline())
+            address = match[0] if match else ""
         assert httpx.get(f"{address}/healthz").json() == {"status": "ok"}
         assert httpx.get(f"{address}/v1/jobs", headers={"Host": "evil.example"}).status_code == 403
         assert place.run("get", "--server", address).returncode == 0

@@ -89,9 +89,9 @@ class Service:
 
 def free_port() -> int:
     """One that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @pytest.fixture
@@ -142,9 +142,9 @@ def test_serve_becomes_healthy_and_runs_a_job(
         succeeded = "SELECT name FROM history_jobs WHERE phase = 'Succeeded'"
         wait_for("the history has it", lambda: postgres.sql(succeeded, database) == "composed")
         assert metrics_of(serve) == (200, 404)
-        said = [serve.run(*each) for each in commands_of_the_readme()]
+        said = [serve.run(*command) for command in commands_of_the_readme()]
         assert len(said) == 3
-        assert [each.stderr for each in said if each.returncode] == []
+        assert [outcome.stderr for outcome in said if outcome.returncode] == []
         assert serve.run("delete", "pause-resume").returncode == 0  # its processes would outlive this test
 
 
@@ -156,7 +156,7 @@ def metrics_of(serve: Service) -> tuple[int, int]:
     with subprocess.Popen([sys.executable, "-c", here], stderr=subprocess.DEVNULL) as process:
         try:
             wait_for("it listens", lambda: is_open(int(port)))
-            metrics, jobs = (httpx.get(f"http://127.0.0.1:{port}{each}") for each in ("/metrics", "/v1/jobs"))
+            metrics, jobs = (httpx.get(f"http://127.0.0.1:{port}{path}") for path in ("/metrics", "/v1/jobs"))
         finally:
             process.kill()
     assert "jobledger_jobs" in metrics.text
@@ -171,8 +171,8 @@ def is_open(port: int) -> bool:
 def commands_of_the_readme() -> list[list[str]]:
     """What compose/README.md gives `serve` to do with an example."""
     text = (COMPOSE / "README.md").read_text(encoding="utf-8")
-    found = re.findall(r"^docker compose exec serve jobledger (.*)$", text, re.MULTILINE)
-    return [shlex.split(each, comments=True) for each in found]
+    commands = re.findall(r"^docker compose exec serve jobledger (.*)$", text, re.MULTILINE)
+    return [shlex.split(command, comments=True) for command in commands]
 
 
 @pytest.mark.slow

@@ -21,10 +21,10 @@ def place(tmp_path: Path) -> Place:
 
 async def kept(place: Place) -> None:
     """The store has a letter: a job that nobody has heard of."""
-    seen = Story(workers(1), name="late", uid="job-late").submit().entries[0].cause
+    observation = Story(workers(1), name="late", uid="job-late").submit().entries[0].cause
     log = await SqliteLog.open(place.store)
     await log.add_dead_letter(
-        DeadLetter(START, seen.job, encode_observation(seen), "ValueError: mended by now")
+        DeadLetter(START, observation.job, encode_observation(observation), "ValueError: mended by now")
     )
     await log.close()
 

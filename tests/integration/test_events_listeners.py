@@ -155,7 +155,7 @@ async def test_fifty_listeners_that_are_cut_off_get_every_event_of_a_server_that
     store = tmp_path / "ledger.db"
     log = await SqliteLog.open(store)
     stories = [
-        [failing(number), *(other(number * OTHERS + each) for each in range(OTHERS))]
+        [failing(number), *(other(number * OTHERS + listener) for listener in range(OTHERS))]
         for number in range(FAILING)
     ]
     expected = {f"failing-{number}" for number in range(FAILING)}

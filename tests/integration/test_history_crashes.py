@@ -61,8 +61,8 @@ async def test_a_projector_that_is_killed_again_and_again_leaves_exactly_what_th
         writer = asyncio.create_task(write(partitions, lives, choices, pace))
         for _ in range(KILLS):
             with projecting(log, url, real=True) as rival, projecting(log, url) as victim:
-                for each in (rival, victim):
-                    await asyncio.to_thread(working, each)
+                for process in (rival, victim):
+                    await asyncio.to_thread(working, process)
                 pace.goes_on.set()
                 await asyncio.sleep(choices.uniform(0, 0.6))
                 while_growing += not writer.done()
@@ -102,8 +102,8 @@ async def test_a_rebuild_beside_a_projector_that_works_on_a_log_that_grows_does_
 async def whole(log: Path | Kafka, tmp_path: Path) -> Contents:
     """What a history holds that is made in one go, from the first entry on."""
     fresh = tmp_path / "whole.db"
-    found = await rebuild(log, fresh, lambda _: None)
-    assert found == (JOBS, JOBS * LENGTH)
+    counts = await rebuild(log, fresh, lambda _: None)
+    assert counts == (JOBS, JOBS * LENGTH)
     expected = await contents(log, fresh)
     assert len(expected[1]) == JOBS * LENGTH
     return expected
@@ -157,16 +157,16 @@ def working(process: "subprocess.Popen[str]") -> None:
 
 
 def place(url: str) -> Where:
-    found = where_of(url)
-    assert found is not None
-    return found
+    where = where_of(url)
+    assert where is not None
+    return where
 
 
 async def contents(log: Path | Kafka, where: Where) -> Contents:
     """All rows of a history, which is brought to the end of the log first."""
     async with reading(log) as partitions, opened(where) as database:
-        for each in streams_of(database, partitions.logs):
-            await each[0].advance()
+        for streams in streams_of(database, partitions.logs):
+            await streams[0].advance()
         view = History(database)
         jobs = await view.list_jobs(limit=10_000)
         return jobs, [entry for job in jobs for entry in await view.entries(job.uid)]

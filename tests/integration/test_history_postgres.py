@@ -49,7 +49,7 @@ def own(killable_postgres: Postgres) -> Postgres:
 
 async def test_of_many_that_start_at_once_one_makes_the_tables(postgres_database: str) -> None:
     async with database_at(postgres_database) as one, database_at(postgres_database) as other:
-        await asyncio.gather(*(each.prepare() for each in (one, other, one, other)))
+        await asyncio.gather(*(database.prepare() for database in (one, other, one, other)))
         assert await other.fetch("SELECT version_num FROM history_schema") == [(SCHEMAS[-1],)]
 
 
@@ -59,8 +59,8 @@ async def test_the_revisions_are_those_that_the_program_knows() -> None:
 
     config = Config()
     config.set_main_option("script_location", "projectors/history/migrations")
-    found = ScriptDirectory.from_config(config)
-    assert tuple(revision.revision for revision in reversed(list(found.walk_revisions()))) == SCHEMAS
+    directory = ScriptDirectory.from_config(config)
+    assert tuple(revision.revision for revision in reversed(list(directory.walk_revisions()))) == SCHEMAS
 
 
 async def test_a_newer_schema_is_refused_and_left_alone(postgres_database: str) -> None:

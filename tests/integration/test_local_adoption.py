@@ -87,10 +87,10 @@ async def second_life(folder: Path) -> AsyncIterator[LocalCluster]:
             await asyncio.sleep(0.01)
     async with LocalCluster(store, folder / "data", workdir=folder) as cluster:
         yield cluster
-        for each in await cluster.list("v1", "Pod"):
+        for manifest in await cluster.list("v1", "Pod"):
             with suppress(Missing):
-                await cluster.delete(Ref.of(each), grace=0)
-            await gone(cluster, Ref.of(each))
+                await cluster.delete(Ref.of(manifest), grace=0)
+            await gone(cluster, Ref.of(manifest))
     await store.close()
 
 
@@ -108,7 +108,7 @@ async def written(path: Path) -> str:
 def shims(folder: Path) -> list[Process]:
     """The processes that claimed containers."""
     pods = DataFolder(folder / "data").all()
-    names = [each.container("pytorch").shim() for each in pods if each.container("pytorch").claimed]
+    names = [folder.container("pytorch").shim() for folder in pods if folder.container("pytorch").claimed]
     return [name for name in names if name is not None]
 
 
@@ -144,9 +144,9 @@ async def test_a_container_whose_shim_was_killed_too_is_lost_when_it_ends(tmp_pa
     async with second_life(tmp_path) as cluster:
         await phase(cluster, POD, "Running")
         (tmp_path / "go").touch()
-        found = await phase(cluster, POD, "Failed")
-    assert found["status"]["reason"] == "ContainerStatusLost"
-    assert code(found) is None
+        manifest = await phase(cluster, POD, "Failed")
+    assert manifest["status"]["reason"] == "ContainerStatusLost"
+    assert code(manifest) is None
 
 
 async def test_a_killed_shim_is_noticed_by_the_jobledger_that_started_it(tmp_path: Path) -> None:
@@ -156,14 +156,14 @@ async def test_a_killed_shim_is_noticed_by_the_jobledger_that_started_it(tmp_pat
         for shim in shims(tmp_path):
             os.kill(shim.pid, signal.SIGKILL)
         (tmp_path / "go").touch()
-        found = await phase(cluster, POD, "Failed")
-    assert found["status"]["reason"] == "ContainerStatusLost"
+        manifest = await phase(cluster, POD, "Failed")
+    assert manifest["status"]["reason"] == "ContainerStatusLost"
 
 
 async def _next(changes: AsyncIterator[Change | Synced]) -> Manifest:
-    found = await anext(changes)
-    assert isinstance(found, Change)
-    return found.object
+    item = await anext(changes)
+    assert isinstance(item, Change)
+    return item.object
 
 
 T = TypeVar("T")
@@ -190,14 +190,14 @@ async def test_a_pod_is_told_of_once_it_would_be_found_again(tmp_path: Path) -> 
             pass
         held.goes_on.clear()
         creating = asyncio.create_task(cluster.create(running("true")))
-        told = asyncio.create_task(_next(changes))
+        coming = asyncio.create_task(_next(changes))
         for _ in range(100):
             await asyncio.sleep(0)
-        early = [each.done() for each in (creating, told)]
+        early = [task.done() for task in (creating, coming)]
         held.goes_on.set()
         assert early == [False, False]
         await creating
-        assert Ref.of(await told) == POD
+        assert Ref.of(await coming) == POD
     await store.close()
 
 
@@ -222,8 +222,8 @@ async def test_after_a_restart_of_the_machine_pods_are_lost_and_none_is_started(
         await _as_after_a_crash(container.folder)
         store = cluster._storage._store
         async with LocalCluster(store, tmp_path / "data") as after:
-            found = await phase(after, POD, "Failed")
-            assert (found["status"]["reason"], code(found)) == ("ContainerStatusLost", None)
+            manifest = await phase(after, POD, "Failed")
+            assert (manifest["status"]["reason"], code(manifest)) == ("ContainerStatusLost", None)
         await cluster.open()
     assert (tmp_path / "pid").read_text().count("\n") == 1
 
@@ -259,11 +259,11 @@ async def test_killed_at_any_moment_no_container_starts_twice_and_every_end_is_t
             with suppress(ProcessLookupError):
                 os.kill(shim.pid, signal.SIGKILL)
     async with second_life(tmp_path) as cluster:
-        for each in await cluster.list("v1", "Pod"):
-            number = int(each["metadata"]["name"].removeprefix("p-"))
-            found = await phase(cluster, Ref.of(each), "Succeeded", "Failed")
-            lost = found["status"].get("reason") == "ContainerStatusLost"
-            assert code(found) == (None if lost else number)
+        for manifest in await cluster.list("v1", "Pod"):
+            number = int(manifest["metadata"]["name"].removeprefix("p-"))
+            pod_now = await phase(cluster, Ref.of(manifest), "Succeeded", "Failed")
+            lost = pod_now["status"].get("reason") == "ContainerStatusLost"
+            assert code(pod_now) == (None if lost else number)
             starts = tmp_path / "starts" / f"p-{number}"
             lines = starts.read_text().count("\n") if starts.exists() else 0
             assert lines <= 1 if lost else lines == 1
@@ -283,8 +283,8 @@ async def test_killed_at_any_moment_a_restart_in_place_happens_once(tmp_path: Pa
         await until((tmp_path / "data").exists)
         await asyncio.sleep(chance.uniform(0.0, 0.4))
     async with second_life(tmp_path) as cluster:
-        for each in await cluster.list("v1", "Pod"):
-            found = await phase(cluster, Ref.of(each), "Succeeded", "Failed")
-            assert found["status"]["phase"] == "Succeeded"
-            assert found["status"]["containerStatuses"][0]["restartCount"] == 1
-            assert (tmp_path / each["metadata"]["name"]).read_text() == "x\nx\n"
+        for manifest in await cluster.list("v1", "Pod"):
+            pod_now = await phase(cluster, Ref.of(manifest), "Succeeded", "Failed")
+            assert pod_now["status"]["phase"] == "Succeeded"
+            assert pod_now["status"]["containerStatuses"][0]["restartCount"] == 1
+            assert (tmp_path / manifest["metadata"]["name"]).read_text() == "x\nx\n"

@@ -63,13 +63,13 @@ def four(word: str) -> dict[str, str]:
 
 def servers(uid: str) -> list[int]:
     """Processes of the SSH server of a pod."""
-    found = []
+    pids = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             line = (process / "cmdline").read_bytes()
             if line.startswith((b"sshd: /", b"/usr/sbin/sshd")) and uid.encode() in line:
-                found.append(int(process.name))
-    return found
+                pids.append(int(process.name))
+    return pids
 
 
 def lives(place: Place) -> bool:
@@ -79,8 +79,8 @@ def lives(place: Place) -> bool:
 
 def status(place: Place) -> dict[str, Any]:
     """The job's status."""
-    found: dict[str, Any] = json.loads(place.ok("get", "pi", "-o", "json"))["status"]
-    return found
+    job_status: dict[str, Any] = json.loads(place.ok("get", "pi", "-o", "json"))["status"]
+    return job_status
 
 
 def uid_of(place: Place, pod: str) -> str:
@@ -104,12 +104,15 @@ def test_a_worker_that_is_killed_ends_mpirun_and_with_it_the_job(place: Place) -
         (server,) = servers(uid_of(place, "pi-worker-1"))
         os.kill(server, signal.SIGKILL)
         place.ok("wait", "pi", "--for=phase=Failed", "--timeout=50s")
-        told = status(place)
-        conditions = {each["type"]: (each["status"], each["reason"]) for each in told["conditions"]}
-        assert told["phase"] == "Failed"
+        job_status = status(place)
+        conditions = {
+            condition["type"]: (condition["status"], condition["reason"])
+            for condition in job_status["conditions"]
+        }
+        assert job_status["phase"] == "Failed"
         assert conditions["Failed"] == ("True", "Failed")
         assert conditions["ReplicaFailure"] == ("True", "ReplicaFailed")
-        assert [task["restartCount"] for task in told["tasks"]] == [0, 0]
+        assert [task["restartCount"] for task in job_status["tasks"]] == [0, 0]
         assert "ORTE has lost communication with a remote daemon" in place.ok("logs", "pi")
         wait_until(lambda: not lives(place), "the end of all processes")
 

@@ -37,13 +37,13 @@ linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[LocalCluster]:
     store = await SqliteStore.open(tmp_path / "store.db")
-    async with LocalCluster(store, tmp_path / "data", workdir=tmp_path) as found:
-        yield found
+    async with LocalCluster(store, tmp_path / "data", workdir=tmp_path) as cluster:
+        yield cluster
         with suppress(ClusterUnavailable):
-            for each in await found.list("v1", "Pod"):
+            for manifest in await cluster.list("v1", "Pod"):
                 with suppress(Missing):
-                    await found.delete(Ref.of(each), grace=0)
-                await gone(found, Ref.of(each))
+                    await cluster.delete(Ref.of(manifest), grace=0)
+                await gone(cluster, Ref.of(manifest))
     await store.close()
 
 
@@ -70,7 +70,7 @@ async def ended(cluster: LocalCluster, manifest: Manifest) -> Manifest:
 async def test_init_containers_run_one_after_the_other_before_the_rest(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    init = [{**shell(f"sleep 0.1; echo {each} >> order"), "name": f"init-{each}"} for each in "ab"]
+    init = [{**shell(f"sleep 0.1; echo {name} >> order"), "name": f"init-{name}"} for name in "ab"]
     await ended(cluster, running("echo c >> order", initContainers=init))
     assert (tmp_path / "order").read_text() == "a\nb\nc\n"
 
@@ -79,10 +79,10 @@ async def test_a_failed_init_container_fails_the_pod_and_nothing_else_starts(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
     init = [{**shell("exit 9"), "name": "init"}]
-    found = (await ended(cluster, running("touch started", initContainers=init)))["status"]
-    assert found["phase"] == "Failed"
-    assert found["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 9
-    assert "waiting" in found["containerStatuses"][0]["state"]
+    status = (await ended(cluster, running("touch started", initContainers=init)))["status"]
+    assert status["phase"] == "Failed"
+    assert status["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 9
+    assert "waiting" in status["containerStatuses"][0]["state"]
     assert not (tmp_path / "started").exists()
 
 
@@ -94,17 +94,17 @@ async def test_containers_run_at_the_same_time(cluster: LocalCluster) -> None:
 
 async def test_one_failed_container_fails_the_pod(cluster: LocalCluster) -> None:
     pair = [{**shell("exit 0"), "name": "a"}, {**shell("exit 2"), "name": "b"}]
-    found = await ended(cluster, running("", containers=pair))
-    assert found["status"]["phase"] == "Failed"
-    codes = [status["state"]["terminated"]["exitCode"] for status in found["status"]["containerStatuses"]]
+    manifest = await ended(cluster, running("", containers=pair))
+    assert manifest["status"]["phase"] == "Failed"
+    codes = [status["state"]["terminated"]["exitCode"] for status in manifest["status"]["containerStatuses"]]
     assert codes == [0, 2]
 
 
 async def test_a_program_that_is_not_there_fails_the_pod_with_a_sentence(cluster: LocalCluster) -> None:
-    found = (await ended(cluster, pod(command=["no-such-program"])))["status"]
-    assert (found["phase"], found["reason"]) == ("Failed", "CannotStart")
-    assert "no-such-program" in found["message"]
-    assert found["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 127
+    status = (await ended(cluster, pod(command=["no-such-program"])))["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "CannotStart")
+    assert "no-such-program" in status["message"]
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 127
 
 
 async def test_a_pod_without_a_command_is_refused(cluster: LocalCluster) -> None:
@@ -143,9 +143,9 @@ async def test_an_empty_dir_is_shared_by_the_containers_and_goes_with_the_pod(
 ) -> None:
     mounts = [{"name": "scratch", "mountPath": "/scratch"}]
     init = [{**shell("echo hello > /scratch/a", volumeMounts=mounts), "name": "init"}]
-    found = running("cat /scratch/a", initContainers=init, container={"volumeMounts": mounts})
-    found["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}]
-    uid = (await cluster.create(found))["metadata"]["uid"]
+    manifest = running("cat /scratch/a", initContainers=init, container={"volumeMounts": mounts})
+    manifest["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+    uid = (await cluster.create(manifest))["metadata"]["uid"]
     assert await output(cluster) == "hello\n"
     await cluster.delete(POD)
     await gone(cluster, POD)
@@ -170,9 +170,9 @@ async def test_a_host_path_that_is_not_what_it_should_be_fails_the_pod(
     (tmp_path / "file").touch()
     path = str(tmp_path / ("file" if kind == "Directory" else "none"))
     volumes = [{"name": "v", "hostPath": {"path": path, "type": kind}}]
-    found = (await ended(cluster, running("true", volumes=volumes)))["status"]
-    assert (found["phase"], found["reason"]) == ("Failed", "CannotStart")
-    assert says in found["message"]
+    status = (await ended(cluster, running("true", volumes=volumes)))["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "CannotStart")
+    assert says in status["message"]
 
 
 def service(owner: Manifest, name: str) -> Manifest:
@@ -303,13 +303,13 @@ async def test_no_zombies_are_left(cluster: LocalCluster) -> None:
 
 
 def _zombies() -> set[str]:
-    found = set()
+    pids = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             state, parent = path.read_text().rpartition(")")[2].split()[:2]
             if state == "Z" and int(parent) == os.getpid():
-                found.add(path.parent.name)
-    return found
+                pids.add(path.parent.name)
+    return pids
 
 
 async def test_a_log_is_streamed_while_it_is_written(cluster: LocalCluster, tmp_path: Path) -> None:
@@ -348,9 +348,9 @@ async def test_what_a_local_run_does_differently_is_said_once_a_job(cluster: Loc
     meta = {"name": "board", "namespace": "demo", **owned(owner)}
     await cluster.create({"apiVersion": "tensorstack.dev/v1beta1", "kind": "TensorBoard", "metadata": meta})
     said = await cluster.events("demo", owner["metadata"]["uid"])
-    assert {(each.reason, each.level) for each in said} == {("LocalRun", "Normal")}
+    assert {(event.reason, event.level) for event in said} == {("LocalRun", "Normal")}
     topics = ("image", "/scratch", "TensorBoard")
-    assert [sum(topic in each.message for each in said) for topic in topics] == [1, 1, 1]
+    assert [sum(topic in event.message for event in said) for topic in topics] == [1, 1, 1]
 
 
 async def test_a_pod_whose_files_cannot_be_written_fails_and_says_so(
@@ -358,9 +358,9 @@ async def test_a_pod_whose_files_cannot_be_written_fails_and_says_so(
 ) -> None:
     (tmp_path / "data/pods").rmdir()
     (tmp_path / "data/pods").touch()
-    found = (await ended(cluster, running("true")))["status"]
-    assert (found["phase"], found["reason"]) == ("Failed", "LocalDiskError")
-    assert "cannot be written" in found["message"]
+    status = (await ended(cluster, running("true")))["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "LocalDiskError")
+    assert "cannot be written" in status["message"]
 
 
 async def test_the_data_folder_is_its_owners_only(cluster: LocalCluster, tmp_path: Path) -> None:

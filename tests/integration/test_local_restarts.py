@@ -25,9 +25,9 @@ THIRD_TIME = "echo x >> runs; echo run $(wc -l < runs); [ $(wc -l < runs) -ge 3 
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    found = await SqliteStore.open(tmp_path / "store.db")
-    yield found
-    await found.close()
+    store = await SqliteStore.open(tmp_path / "store.db")
+    yield store
+    await store.close()
 
 
 def local(store: SqliteStore, folder: Path, wait: float = 0.01) -> LocalCluster:
@@ -36,13 +36,13 @@ def local(store: SqliteStore, folder: Path, wait: float = 0.01) -> LocalCluster:
 
 @pytest.fixture
 async def cluster(store: SqliteStore, tmp_path: Path) -> AsyncIterator[LocalCluster]:
-    async with local(store, tmp_path) as found:
-        yield found
+    async with local(store, tmp_path) as cluster:
+        yield cluster
         with suppress(ClusterUnavailable):
-            for each in await found.list("v1", "Pod"):
+            for manifest in await cluster.list("v1", "Pod"):
                 with suppress(Missing):
-                    await found.delete(Ref.of(each), grace=0)
-                await gone(found, Ref.of(each))
+                    await cluster.delete(Ref.of(manifest), grace=0)
+                await gone(cluster, Ref.of(manifest))
 
 
 def container(script: str, name: str = "pytorch", **more: Any) -> dict[str, Any]:
@@ -54,17 +54,17 @@ def restarting(script: str, policy: str = "OnFailure", **spec: Any) -> Manifest:
 
 
 async def status(cluster: LocalCluster, field: str = "containerStatuses") -> dict[str, Any]:
-    found: dict[str, Any] = (await cluster.get(POD))["status"].get(field, [{}])[0]
-    return found
+    entry: dict[str, Any] = (await cluster.get(POD))["status"].get(field, [{}])[0]
+    return entry
 
 
 async def restarted(cluster: LocalCluster, times: int) -> dict[str, Any]:
     """The status of the pod's container, once it runs and has been restarted so often."""
     async with asyncio.timeout(90):
         while True:
-            found = await status(cluster)
-            if found.get("restartCount", 0) >= times and "running" in found["state"]:
-                return found
+            entry = await status(cluster)
+            if entry.get("restartCount", 0) >= times and "running" in entry["state"]:
+                return entry
             await asyncio.sleep(0.005)
 
 
@@ -75,11 +75,11 @@ async def written(cluster: LocalCluster, **which: Any) -> str:
 
 async def test_a_failed_container_is_started_again_until_it_ends_well(cluster: LocalCluster) -> None:
     uid = (await cluster.create(restarting(THIRD_TIME)))["metadata"]["uid"]
-    found = await phase(cluster, POD, "Succeeded", "Failed")
-    assert (found["metadata"]["uid"], found["status"]["phase"]) == (uid, "Succeeded")
-    [told] = found["status"]["containerStatuses"]
-    assert (told["restartCount"], told["state"]["terminated"]["exitCode"]) == (2, 0)
-    assert told["lastState"]["terminated"]["exitCode"] == 1
+    manifest = await phase(cluster, POD, "Succeeded", "Failed")
+    assert (manifest["metadata"]["uid"], manifest["status"]["phase"]) == (uid, "Succeeded")
+    [container_status] = manifest["status"]["containerStatuses"]
+    assert (container_status["restartCount"], container_status["state"]["terminated"]["exitCode"]) == (2, 0)
+    assert container_status["lastState"]["terminated"]["exitCode"] == 1
 
 
 async def test_each_run_has_its_log_and_following_goes_through_them(cluster: LocalCluster) -> None:
@@ -108,10 +108,13 @@ async def test_the_pod_stays_running_while_a_container_waits_for_its_restart(
             states = change.object["status"].get("containerStatuses") or [{"state": {}}]
             return "CrashLoopBackOff" in str(states[0]["state"])
 
-        found = (await next_change(items, waits)).object
-        assert found["status"]["phase"] == "Running"
-        [told] = found["status"]["containerStatuses"]
-        assert (told["restartCount"], told["lastState"]["terminated"]["exitCode"]) == (1, 4)
+        manifest = (await next_change(items, waits)).object
+        assert manifest["status"]["phase"] == "Running"
+        [container_status] = manifest["status"]["containerStatuses"]
+        assert (
+            container_status["restartCount"],
+            container_status["lastState"]["terminated"]["exitCode"],
+        ) == (1, 4)
         await cluster.delete(POD)
         await gone(cluster, POD, seconds=60)
 
@@ -121,10 +124,10 @@ async def test_restarts_are_observed(cluster: LocalCluster) -> None:
     manifest = restarting(THIRD_TIME)
     manifest["metadata"]["ownerReferences"] = pod(owner)["metadata"]["ownerReferences"]
     await cluster.create(manifest)
-    found = await phase(cluster, POD, "Succeeded")
-    [seen] = observe(Change(Verb.MODIFIED, found, AT))
-    assert isinstance(seen, PodObserved)
-    assert [each.restarts for each in seen.containers] == [2]
+    ended_pod = await phase(cluster, POD, "Succeeded")
+    [observation] = observe(Change(Verb.MODIFIED, ended_pod, AT))
+    assert isinstance(observation, PodObserved)
+    assert [container.restarts for container in observation.containers] == [2]
 
 
 async def test_always_starts_again_what_ended_well(cluster: LocalCluster, tmp_path: Path) -> None:
@@ -138,9 +141,9 @@ async def test_always_starts_again_what_ended_well(cluster: LocalCluster, tmp_pa
 async def test_init_containers_are_started_again_too(cluster: LocalCluster, tmp_path: Path) -> None:
     init = [container(THIRD_TIME, "init")]
     await cluster.create(restarting("cat runs | wc -l", initContainers=init))
-    found = await phase(cluster, POD, "Succeeded", "Failed")
-    assert found["status"]["phase"] == "Succeeded"
-    assert found["status"]["initContainerStatuses"][0]["restartCount"] == 2
+    manifest = await phase(cluster, POD, "Succeeded", "Failed")
+    assert manifest["status"]["phase"] == "Succeeded"
+    assert manifest["status"]["initContainerStatuses"][0]["restartCount"] == 2
     assert (await written(cluster)).strip() == "3"
 
 
@@ -176,8 +179,8 @@ async def test_a_new_jobledger_goes_on_counting(store: SqliteStore, tmp_path: Pa
         assert (await restarted(second, 2))["restartCount"] == 2
         assert not (tmp_path / "pid-4").exists()  # nothing was started anew
         _kill(third)
-        found = await restarted(second, 3)
-        assert found["lastState"]["terminated"]["exitCode"] == 137
+        entry = await restarted(second, 3)
+        assert entry["lastState"]["terminated"]["exitCode"] == 137
         await second.delete(POD, grace=0)
         await gone(second, POD)
 
@@ -191,9 +194,9 @@ async def test_an_end_while_nobody_looked_is_followed_by_a_restart(
     (tmp_path / "second").touch()
     _kill(tmp_path / "pid")
     async with local(store, tmp_path) as second:
-        found = await phase(second, POD, "Succeeded", "Failed")
-        assert found["status"]["phase"] == "Succeeded"
-        assert found["status"]["containerStatuses"][0]["restartCount"] == 1
+        manifest = await phase(second, POD, "Succeeded", "Failed")
+        assert manifest["status"]["phase"] == "Succeeded"
+        assert manifest["status"]["containerStatuses"][0]["restartCount"] == 1
 
 
 def _kill(file: Path) -> None:

@@ -41,9 +41,9 @@ class Container:
         return self.ended()
 
     def ended(self) -> Ended:
-        found = self.state.ended()
-        assert found is not None
-        return found
+        ended = self.state.ended()
+        assert ended is not None
+        return ended
 
 
 def until(holds: Callable[[], object]) -> None:
@@ -137,8 +137,8 @@ def test_a_script_without_its_interpreter_says_so(tmp_path: Path) -> None:
 
 def test_of_many_shims_one_starts_the_program(tmp_path: Path) -> None:
     container = Container(tmp_path, "sh", "-c", "echo started")
-    for each in [container.start() for _ in range(20)]:
-        assert each.wait(90) == 0
+    for process in [container.start() for _ in range(20)]:
+        assert process.wait(90) == 0
     until(container.state.ended)
     assert (tmp_path / "a.log").read_text() == "started\n"
 

@@ -41,13 +41,13 @@ WORKERS = ("ring-worker-0", "ring-worker-1")
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[LocalCluster]:
     store = await SqliteStore.open(tmp_path / "store.db")
-    async with LocalCluster(store, tmp_path / "data", workdir=tmp_path) as found:
-        yield found
+    async with LocalCluster(store, tmp_path / "data", workdir=tmp_path) as cluster:
+        yield cluster
         with suppress(ClusterUnavailable):
-            for each in await found.list("v1", "Pod"):
+            for manifest in await cluster.list("v1", "Pod"):
                 with suppress(Missing):
-                    await found.delete(Ref.of(each), grace=0)
-                await gone(found, Ref.of(each))
+                    await cluster.delete(Ref.of(manifest), grace=0)
+                await gone(cluster, Ref.of(manifest))
     await store.close()
 
 
@@ -131,8 +131,8 @@ async def test_a_launcher_reaches_every_worker_over_ssh_and_pdsh(
         "ssh ring-worker-1 'exit 7'; echo $?\n"
     )
     await cluster.create(with_keys(owner, "ring-launcher", "/bin/sh", "-c", script))
-    found = await said(cluster, "ring-launcher")
-    assert found.splitlines()[-5:] == [
+    log = await said(cluster, "ring-launcher")
+    assert log.splitlines()[-5:] == [
         "pdsh ring-worker-0",
         "pdsh ring-worker-1",
         "ssh ring-worker-1",
@@ -181,10 +181,10 @@ async def test_wrappers_that_are_written_again_start_the_programs_of_this_machin
             await until_renewed(second, tmp_path)
             wrappers = {path: path.read_text() for path in tmp_path.glob("data/**/bin/ssh*")}
             assert sorted(wrapper.name for wrapper in wrappers) == ["ssh", "sshd"]
-            assert [each for each, text in wrappers.items() if f'"{each}"' in text] == []
+            assert [name for name, text in wrappers.items() if f'"{name}"' in text] == []
             (tmp_path / "go").touch()
-            found = (await said(second, WORKERS[0])).splitlines()
-            assert (found[0].rpartition("/")[2], found[-1]) == ("ssh", "both")
+            lines = (await said(second, WORKERS[0])).splitlines()
+            assert (lines[0].rpartition("/")[2], lines[-1]) == ("ssh", "both")
         finally:
             await second.delete(ref, grace=0)
             await gone(second, ref)
@@ -242,7 +242,7 @@ async def test_the_port_of_the_master_is_one_of_this_machine(
     owner = await a_job(cluster, keys)
     line = ["--master_addr=ring-worker-0", "--master_port=29500"]
     await cluster.create(with_keys(owner, WORKERS[0], sys.executable, "-c", _TRAIN, *line))
-    address, port = [each.partition("=")[2] for each in (await said(cluster, WORKERS[0])).split()]
+    address, port = [line.partition("=")[2] for line in (await said(cluster, WORKERS[0])).split()]
     services = {
         manifest["metadata"]["name"]: ports_of(manifest)
         for manifest in await cluster.list("v1", "Service", "demo")
@@ -314,11 +314,11 @@ def test_a_deepspeed_job_trains_on_one_machine(place: Place) -> None:
 
 def _servers(folder: Path) -> list[str]:
     """The command lines of the SSH servers whose config is in `folder`."""
-    found = []
+    commands = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            found.append(path.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
-    return [each for each in found if "sshd" in each and str(folder) in each]
+            commands.append(path.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
+    return [command for command in commands if "sshd" in command and str(folder) in command]
 
 
 def _listens(port: int) -> bool:

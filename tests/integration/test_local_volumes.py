@@ -19,20 +19,20 @@ POD = Ref("v1", "Pod", "demo", "mnist-7ac1b-worker-0")
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    found = await SqliteStore.open(tmp_path / "store.db")
-    yield found
-    await found.close()
+    store = await SqliteStore.open(tmp_path / "store.db")
+    yield store
+    await store.close()
 
 
 @pytest.fixture
 async def cluster(store: SqliteStore, tmp_path: Path) -> AsyncIterator[LocalCluster]:
-    async with LocalCluster(store, tmp_path / "data", workdir=tmp_path) as found:
-        yield found
+    async with LocalCluster(store, tmp_path / "data", workdir=tmp_path) as cluster:
+        yield cluster
         with suppress(ClusterUnavailable):
-            for each in await found.list("v1", "Pod"):
+            for manifest in await cluster.list("v1", "Pod"):
                 with suppress(Missing):
-                    await found.delete(Ref.of(each), grace=0)
-                await gone(found, Ref.of(each))
+                    await cluster.delete(Ref.of(manifest), grace=0)
+                await gone(cluster, Ref.of(manifest))
 
 
 def mounting(volume: dict[str, Any], *mounts: dict[str, Any], script: str = "sleep 1000") -> Manifest:
@@ -114,5 +114,5 @@ async def test_files_have_the_mode_that_was_asked_for_and_secrets_are_nobody_els
     await cluster.create(made)
     name = {"secretName" if kind == "secret" else "name": "settings"}
     folder = await started(cluster, mounting({kind: {**name, **asked}}), tmp_path / "data") / "v"
-    found = [(folder / each).stat().st_mode & 0o777 if (folder / each).exists() else None for each in "ab"]
-    assert tuple(found) == modes
+    actual = [(folder / file).stat().st_mode & 0o777 if (folder / file).exists() else None for file in "ab"]
+    assert tuple(actual) == modes

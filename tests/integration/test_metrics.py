@@ -42,8 +42,8 @@ def from_log(place: Place) -> dict[tuple[str, frozenset[tuple[str, str]]], float
     return {sample: value for sample, value in scraped(place).items() if sample[0] in FROM_LOG}
 
 
-def total(found: dict[tuple[str, frozenset[tuple[str, str]]], float], name: str) -> float:
-    return sum(value for (each, _), value in found.items() if each == f"jobledger_{name}")
+def total(samples: dict[tuple[str, frozenset[tuple[str, str]]], float], name: str) -> float:
+    return sum(value for (family, _), value in samples.items() if family == f"jobledger_{name}")
 
 
 def test_killed_and_started_again_the_counts_are_the_same(tmp_path: Path) -> None:
@@ -51,8 +51,8 @@ def test_killed_and_started_again_the_counts_are_the_same(tmp_path: Path) -> Non
     failing = script("fails-once", FAILS_ONCE, runPolicy={"backoffLimit": 2})
     (worker,) = failing["spec"]["replicaSpecs"]
     worker["restartPolicy"] = "OnFailure"
-    seen = {"name": "SEEN", "value": str(tmp_path / "seen")}
-    worker["template"]["spec"]["containers"][0]["env"] = [seen]
+    variable = {"name": "SEEN", "value": str(tmp_path / "seen")}
+    worker["template"]["spec"]["containers"][0]["env"] = [variable]
     file = place.write("jobs.yaml", failing, script("works", "pass"))
     with place.server() as server:
         place.ok("submit", file)

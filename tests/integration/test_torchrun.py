@@ -23,8 +23,8 @@ def has_torch(python: str) -> bool:
 
 def any_torch() -> bool:
     """A Python that the local cluster would find, too: the one on the PATH, or the system's."""
-    found = [shutil.which("python3"), "/usr/bin/python3"]
-    return any(has_torch(each) for each in found if each and Path(each).exists())
+    programs = [shutil.which("python3"), "/usr/bin/python3"]
+    return any(has_torch(program) for program in programs if program and Path(program).exists())
 
 
 @pytest.mark.timeout(600)

@@ -74,7 +74,7 @@ def test_the_wheel_holds_everything_that_the_console_shows(wheel: Path) -> None:
         path for part in ("static", "templates") for path in (folder / part).rglob("*") if path.is_file()
     ]
     assert len(needed) > 10
-    assert {str(each.relative_to(ROOT)) for each in needed} <= names
+    assert {str(file.relative_to(ROOT)) for file in needed} <= names
 
 
 def test_the_wheel_holds_the_schemas_and_events_of_every_contract_that_was_released(wheel: Path) -> None:

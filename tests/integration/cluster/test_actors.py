@@ -57,14 +57,14 @@ class Scene:
 
     def entries(self, name: str) -> list[tuple[int, str, str]]:
         """Generation, actor and how that is known, of every entry that a job object caused."""
-        found = self.ask(f"{name}/history", self.front)["items"]
+        entries = self.ask(f"{name}/history", self.front)["items"]
         return [
-            (each["cause"]["generation"], each.get("actor", ""), each.get("actor_source", ""))
-            for each in found
-            if each["cause"]["type"] == "JobObserved"
+            (entry["cause"]["generation"], entry.get("actor", ""), entry.get("actor_source", ""))
+            for entry in entries
+            if entry["cause"]["type"] == "JobObserved"
         ]
 
-    def told(self, name: str, generation: int) -> tuple[str, str]:
+    def actor_of(self, name: str, generation: int) -> tuple[str, str]:
         """Who wrote the generation, and how that is known, once the history says it."""
 
         def look() -> tuple[str, str] | None:
@@ -79,11 +79,11 @@ class Scene:
 @pytest.fixture
 def scene(plane: ControlPlane, tmp_path: Path) -> Iterator[Scene]:
     with plane.namespace("actors") as home:
-        found = Scene(plane, home, tmp_path)
+        scene = Scene(plane, home, tmp_path)
         try:
-            yield found
+            yield scene
         finally:
-            found.controller.kill()
+            scene.controller.kill()
             plane.kubectl("delete", "clusterrolebinding", home)
 
 
@@ -109,7 +109,7 @@ def scene_holds(scene: Scene, name: str) -> bool:
     signed = job(name)
     signed["metadata"]["annotations"] = {"jobledger.dev/actor": scene.ada.name, "jobledger.dev/actor-of": "1"}
     scene.as_(scene.ada, "create", "-f", "-", input=signed)
-    return scene.told(name, 1) == (scene.ada.name, "verified")
+    return scene.actor_of(name, 1) == (scene.ada.name, "verified")
 
 
 VALIDATING, WITH_MUTATING = 2, 4
@@ -122,16 +122,16 @@ def test_the_history_names_the_user_whom_the_api_server_knew(guarded: Scene) -> 
     typed["spec"] |= {"torchrunConfig": {"enabled": True}, "elastic": ELASTIC}
     typed["metadata"]["annotations"] = {"jobledger.dev/actor": bob.name, "jobledger.dev/actor-of": "1"}
     guarded.as_(ada, "create", "-f", "-", input=typed)
-    assert guarded.told("train", 1) == (ada.name, "verified")
+    assert guarded.actor_of("train", 1) == (ada.name, "verified")
     jobs.wait("train", "phase", "Running")
     forged = {"jobledger.dev/actor": "somebody"}
     pause = {"metadata": {"annotations": forged}, "spec": {"runMode": {"pause": {"enabled": True}}}}
     guarded.as_(bob, "patch", "pj/train", "--type=merge", "-p", json.dumps(pause))
-    assert guarded.told("train", 2) == (bob.name, "verified")
+    assert guarded.actor_of("train", 2) == (bob.name, "verified")
     guarded.ask("train/resume", ada, "POST")
-    assert guarded.told("train", 3) == (ada.name, "verified")
+    assert guarded.actor_of("train", 3) == (ada.name, "verified")
     jobs.kubectl("scale", "pj/train", "--replicas=2")
-    assert guarded.told("train", 4) == ("kubectl", "manager")
+    assert guarded.actor_of("train", 4) == ("kubectl", "manager")
     why = guarded.ask("train/why", guarded.front)
     says = " ".join(incident["says"] for incident in why["incidents"])
     assert f"by {bob.name} (verified)" in says
@@ -142,7 +142,7 @@ def test_the_history_names_the_user_whom_the_api_server_knew(guarded: Scene) -> 
 def test_an_older_api_server_refuses_the_name_of_somebody_else(guarded: Scene) -> None:
     ada, bob, jobs = guarded.ada, guarded.bob, guarded.jobs
     guarded.as_(ada, "create", "-f", "-", input=job("train"))
-    assert guarded.told("train", 1) == ("kubectl-create", "manager")
+    assert guarded.actor_of("train", 1) == ("kubectl-create", "manager")
     forged = f"jobledger.dev/actor={ada.name}"
     assert "who asks" in jobs.refused("--as", bob.name, "annotate", "pj/train", forged)
     assert "who asks" in jobs.refused(
@@ -151,12 +151,12 @@ def test_an_older_api_server_refuses_the_name_of_somebody_else(guarded: Scene) -
     ahead = jobs.refused("--as", bob.name, "annotate", "pj/train", "jobledger.dev/actor-of=2")
     assert "take the annotation out" in ahead
     guarded.ask("train/pause", ada, "POST")
-    assert guarded.told("train", 2) == (ada.name, "verified")
+    assert guarded.actor_of("train", 2) == (ada.name, "verified")
     guarded.ask("train/pause", bob, "POST")  # which changes nothing, and may not claim what is there
     guarded.as_(
         bob, "patch", "pj/train", "--type=merge", "-p", '{"spec":{"runMode":{"pause":{"enabled":false}}}}'
     )
-    assert guarded.told("train", 3) == ("kubectl-patch", "manager")
+    assert guarded.actor_of("train", 3) == ("kubectl-patch", "manager")
 
 
 @pytest.mark.parametrize("guarded", [VALIDATING], indirect=True)
@@ -166,7 +166,7 @@ def test_names_are_not_verified_any_more_once_the_policy_has_gone(guarded: Scene
     guarded.plane.kubectl("delete", "validatingadmissionpolicybinding", "jobledger-actor")
     wait_for("the bridge has looked", lambda: guarded.controller.said.count(UNVERIFIED) > before, 60)
     guarded.ask("train/pause", guarded.ada, "POST")
-    assert guarded.told("train", 2) == (guarded.ada.name, "stated")
+    assert guarded.actor_of("train", 2) == (guarded.ada.name, "stated")
 
 
 def test_without_a_policy_an_annotation_names_nobody_and_programs_are_said_to_be_programs(
@@ -175,10 +175,10 @@ def test_without_a_policy_an_annotation_names_nobody_and_programs_are_said_to_be
     typed = job("train")
     typed["metadata"]["annotations"] = {"jobledger.dev/actor": "the boss", "jobledger.dev/actor-of": "1"}
     scene.jobs.kubectl("create", "-f", "-", input=typed)
-    assert scene.told("train", 1) == ("kubectl-create", "manager")
+    assert scene.actor_of("train", 1) == ("kubectl-create", "manager")
     # in the second of its creation, as Kueue does it
     suspended = '{"spec":{"runMode":{"pause":{"enabled":true}}}}'
     scene.jobs.kubectl("patch", "pj/train", "--type=merge", "--field-manager=kueue", "-p", suspended)
-    assert scene.told("train", 2) == ("kueue", "manager")
+    assert scene.actor_of("train", 2) == ("kueue", "manager")
     scene.ask("train/resume", scene.ada, "POST")
-    assert scene.told("train", 3) == (scene.ada.name, "stated")
+    assert scene.actor_of("train", 3) == (scene.ada.name, "stated")

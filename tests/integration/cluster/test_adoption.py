@@ -36,8 +36,8 @@ class OfTheOperator:
         return self.cluster.kubectl("-n", self.namespace, *arguments, **more)
 
     def job(self, name: str) -> Manifest:
-        found: Manifest = self.cluster.get("-n", self.namespace, f"pytorchjob/{name}")
-        return found
+        manifest: Manifest = self.cluster.get("-n", self.namespace, f"pytorchjob/{name}")
+        return manifest
 
     def make(self, name: str, *types: str, **run_policy: str) -> None:
         """The job, with a status, and a pod for each replica if it runs."""
@@ -46,8 +46,8 @@ class OfTheOperator:
         spec = {
             "runPolicy": run_policy,
             "pytorchReplicaSpecs": {
-                type_: {**each, "restartPolicy": "OnFailure", "template": template}
-                for type_, each in specs.items()
+                type_: {**of_type, "restartPolicy": "OnFailure", "template": template}
+                for type_, of_type in specs.items()
             },
         }
         manifest = {
@@ -97,12 +97,12 @@ class OfTheOperator:
         }
 
     def uids(self) -> dict[str, str]:
-        found = self.cluster.get("-n", self.namespace, "pods")["items"]
-        return {manifest["metadata"]["name"]: manifest["metadata"]["uid"] for manifest in found}
+        pods = self.cluster.get("-n", self.namespace, "pods")["items"]
+        return {manifest["metadata"]["name"]: manifest["metadata"]["uid"] for manifest in pods}
 
     def running(self) -> int:
-        found = self.cluster.get("-n", self.namespace, "pods")["items"]
-        return sum(each["status"].get("phase") == "Running" for each in found)
+        pods = self.cluster.get("-n", self.namespace, "pods")["items"]
+        return sum(pod["status"].get("phase") == "Running" for pod in pods)
 
     def conditions(self, name: str) -> list[str]:
         return [
@@ -173,7 +173,7 @@ def test_a_ledger_that_is_lost_costs_no_pod_and_holds_up_no_namespace(
     done = jobs.children("done")["worker-0"]["metadata"]["name"]
     jobs.kubectl("annotate", "pod", done, f"{SIMULATED}run-seconds=0")
     wait_for("done is cleaned up", lambda: not jobs.children("done"), 60)
-    before = {each: pod["metadata"]["uid"] for each, pod in jobs.children("runs").items()}
+    before = {replica: pod["metadata"]["uid"] for replica, pod in jobs.children("runs").items()}
     ended = jobs.status("done")["conditions"]
 
     controller.kill()
@@ -182,7 +182,7 @@ def test_a_ledger_that_is_lost_costs_no_pod_and_holds_up_no_namespace(
     controller.start()
     jobs.apply(job("after"))
     wait_for("new jobs run", lambda: jobs.status("after").get("phase") == "Running", 60)
-    assert {each: pod["metadata"]["uid"] for each, pod in jobs.children("runs").items()} == before
+    assert {replica: pod["metadata"]["uid"] for replica, pod in jobs.children("runs").items()} == before
     assert (jobs.status("runs")["phase"], jobs.status("runs")["backoffCount"]) == ("Running", 1)
     assert not jobs.children("done")
     assert jobs.status("done")["conditions"] == ended
@@ -200,15 +200,17 @@ def test_a_pod_without_owner_is_taken_back_and_one_of_an_orphaning_deletion_is_n
     pod = jobs.children("train")["worker-0"]["metadata"]
     jobs.kubectl("patch", "pod", pod["name"], "--type=merge", "-p", '{"metadata":{"ownerReferences":null}}')
 
-    def found() -> Manifest:
+    def pod_meta() -> Manifest:
         meta: Manifest = simulated.get("-n", namespace, f"pod/{pod['name']}")["metadata"]
         return meta
 
-    wait_for("it has its owner again", lambda: found().get("ownerReferences") == pod["ownerReferences"], 60)
-    assert found()["uid"] == pod["uid"]
+    wait_for(
+        "it has its owner again", lambda: pod_meta().get("ownerReferences") == pod["ownerReferences"], 60
+    )
+    assert pod_meta()["uid"] == pod["uid"]
     jobs.kubectl("delete", "pj", "train", "--cascade=orphan")
-    wait_for("it is let go", lambda: not found().get("finalizers"), 60)
-    left = found()
+    wait_for("it is released", lambda: not pod_meta().get("finalizers"), 60)
+    left = pod_meta()
     assert (left["uid"], left.get("ownerReferences")) == (pod["uid"], None)
     assert "deletionTimestamp" not in left
 

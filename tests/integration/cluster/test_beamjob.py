@@ -57,8 +57,8 @@ def submitting(jobs: Jobs) -> str:
 def owned(jobs: Jobs, what: str) -> list[str]:
     """The names of the job's objects of a kind."""
     return sorted(
-        each["metadata"]["name"]
-        for each in jobs.cluster.get(what, "-n", jobs.namespace, "-l", f"tensorstack.dev/owner-name={NAME}")[
+        item["metadata"]["name"]
+        for item in jobs.cluster.get(what, "-n", jobs.namespace, "-l", f"tensorstack.dev/owner-name={NAME}")[
             "items"
         ]
     )
@@ -72,7 +72,7 @@ def test_example_a_the_job_controller_s_complete_is_success_and_the_cluster_stay
     pod = submitting(jobs)
     jobs.wait(NAME, "phase", "Running")
     status = jobs.until(NAME, "four pods run", lambda status: bool(status["aggregate"]["running"] == 4))
-    assert [each["reference"]["name"] for each in status["jobStatus"]] == [pod]
+    assert [condition["reference"]["name"] for condition in status["jobStatus"]] == [pod]
     assert jobs.conditions(NAME)["JobRunning"][0] == "True"
     jobs.end(pod)
     jobs.wait(NAME, "phase", "Succeeded")
@@ -97,7 +97,7 @@ def test_examples_b_and_c_a_retry_succeeds_and_the_cluster_is_cleaned_up(jobs: J
     jobs.wait(NAME, "phase", "Succeeded")
     wait_for("the cluster is gone", lambda: owned(jobs, "services") == [])
     status = comes_to_rest(jobs, ledger, NAME)
-    assert [each["phase"] for each in status["jobStatus"]] == ["Failed", "Succeeded"]
+    assert [condition["phase"] for condition in status["jobStatus"]] == ["Failed", "Succeeded"]
     wait_for("the ConfigMap is gone", lambda: owned(jobs, "configmaps") == [])
     wait_for("only the submit pods are left", lambda: owned(jobs, "pods") == sorted([first, second]))
     assert owned(jobs, "jobs") == [JOB]

@@ -60,7 +60,7 @@ class Chaos:
 
     def __init__(self, crowd: Crowd, brokers: KafkaServer, processes: Sequence[ControllerProcess]) -> None:
         self.crowd, self.size, self.brokers = crowd, crowd.size, brokers
-        self._processes = [(each, Lock()) for each in processes]
+        self._processes = [(process, Lock()) for process in processes]
         self._engines = self._processes[: len(ENGINES)]
 
     def kill_processes(self) -> None:
@@ -146,8 +146,8 @@ def chaos(cluster: ControlPlane, brokers: KafkaServer, tmp_path: Path, size: Siz
             made.append(process(cluster, tmp_path / f"{roles}-{number}", address, *there, roles))
         ledger = Ledger(Kafka.of(str(address), KafkaSettings()))
         crowd = stack.enter_context(Crowd(cluster, namespace, size, ledger))
-        for each in made:
-            stack.enter_context(each)
+        for one in made:
+            stack.enter_context(one)
         yield Chaos(crowd, brokers, made)
 
 

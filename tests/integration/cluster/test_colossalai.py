@@ -53,8 +53,8 @@ def job(name: str, *, life: dict[str, Any] | None = None, **spec: Any) -> Manife
 
 
 def container(pod: Manifest) -> Manifest:
-    found: Manifest = pod["spec"]["containers"][0]
-    return found
+    container_there: Manifest = pod["spec"]["containers"][0]
+    return container_there
 
 
 def ready_since(pod: Manifest) -> datetime:

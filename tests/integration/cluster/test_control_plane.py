@@ -32,11 +32,11 @@ ROOT = Path(__file__).parents[3]
 
 def pod(name: str = "web", **annotations: str) -> dict[str, Any]:
     """A pod of one container; annotations are those of the simulation, with `_` for `-`."""
-    told = {f"sim.jobledger.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}
+    marks = {f"sim.jobledger.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "annotations": told},
+        "metadata": {"name": name, "annotations": marks},
         "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]},
     }
 

@@ -58,8 +58,8 @@ def hosts(jobs: Jobs, name: str) -> list[str]:
 def uids(jobs: Jobs, what: str, name: str) -> dict[str, str]:
     """Uid of each object of a kind that belongs to the job, by name."""
     label = f"tensorstack.dev/owner-name={name}"
-    found = jobs.cluster.get("-n", jobs.namespace, what, "-l", label)["items"]
-    return {manifest["metadata"]["name"]: manifest["metadata"]["uid"] for manifest in found}
+    objects = jobs.cluster.get("-n", jobs.namespace, what, "-l", label)["items"]
+    return {manifest["metadata"]["name"]: manifest["metadata"]["uid"] for manifest in objects}
 
 
 def test_example_a_in_its_older_spelling(simulated: ControlPlane, jobs: Jobs) -> None:

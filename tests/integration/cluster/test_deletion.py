@@ -47,8 +47,8 @@ def running_job(jobs: Jobs, name: str = "mnist", **more: Any) -> str:
 
 def left(jobs: Jobs) -> list[str]:
     """What is left of jobs in the namespace."""
-    found = jobs.cluster.get("-n", jobs.namespace, f"pytorchtrainingjobs,{OWNED}", "-l", CHILDREN)["items"]
-    return [f"{manifest['kind']}/{manifest['metadata']['name']}" for manifest in found]
+    objects = jobs.cluster.get("-n", jobs.namespace, f"pytorchtrainingjobs,{OWNED}", "-l", CHILDREN)["items"]
+    return [f"{manifest['kind']}/{manifest['metadata']['name']}" for manifest in objects]
 
 
 def nothing_is_left(jobs: Jobs) -> None:
@@ -60,8 +60,8 @@ def history(controller: ControllerProcess, uid: str) -> list[dict[str, Any]]:
     words = ["--uid", uid, "-o", "json", "--store", str(controller.store)]
     done = program.run("history", *words, *namespaces_and_name(controller, uid), within=60)
     assert done.returncode == 0, done.stderr
-    told: list[dict[str, Any]] = json.loads(done.stdout)
-    return told
+    entries: list[dict[str, Any]] = json.loads(done.stdout)
+    return entries
 
 
 def namespaces_and_name(controller: ControllerProcess, uid: str) -> list[str]:
@@ -74,9 +74,9 @@ def is_closed(controller: ControllerProcess, uid: str) -> None:
     ledger = Ledger(controller.store)
     wait_for("the history is closed", lambda: ledger.story(uid).state.closed)
     assert ledger.findings() == []
-    told = [event["type"] for entry in history(controller, uid) for event in entry["events"]]
-    assert told[0] == "JobAdmitted"
-    assert told.count("JobDeleted") == told.count("JobClosed") == 1
+    types = [event["type"] for entry in history(controller, uid) for event in entry["events"]]
+    assert types[0] == "JobAdmitted"
+    assert types.count("JobDeleted") == types.count("JobClosed") == 1
 
 
 @pytest.mark.parametrize("cascade", CASCADES)

@@ -68,7 +68,7 @@ Manifest = dict[str, Any]
 
 def by_name(objects: list[Manifest]) -> dict[tuple[str, str], Manifest]:
     """The objects by kind and name, but for the namespace itself."""
-    return {(each["kind"], name_of(each)): each for each in objects if each["kind"] != "Namespace"}
+    return {(item["kind"], name_of(item)): item for item in objects if item["kind"] != "Namespace"}
 
 
 @pytest.mark.parametrize(("overlay", "options"), WAYS)
@@ -118,19 +118,19 @@ def test_a_wrong_value_is_refused_with_a_sentence(helm: Cluster, value: str, sen
 
 
 def test_a_controller_of_some_namespaces_has_rights_in_these_alone(helm: Cluster) -> None:
-    found = by_name(charted(helm, "--set-json", 'namespaces=["a","b"]'))
-    everywhere = {name for kind, name in found if kind == "ClusterRoleBinding"}
+    by_kind = by_name(charted(helm, "--set-json", 'namespaces=["a","b"]'))
+    everywhere = {name for kind, name in by_kind if kind == "ClusterRoleBinding"}
     assert everywhere == {
         "jobledger-front-cluster",
         "jobledger-bridge-cluster",
     }  # reviews; a policy, by its name
-    (container,) = found["Deployment", "jobledger"]["spec"]["template"]["spec"]["containers"]
+    (container,) = by_kind["Deployment", "jobledger"]["spec"]["template"]["spec"]["containers"]
     assert "--namespaces=a,b" in container["args"]
     objects = charted(helm, "--set-json", 'namespaces=["a","b"]')
     bound = {
-        (each["metadata"].get("namespace"), each["roleRef"]["name"])
-        for each in objects
-        if each["kind"] == "RoleBinding" and each["roleRef"]["kind"] == "ClusterRole"
+        (manifest["metadata"].get("namespace"), manifest["roleRef"]["name"])
+        for manifest in objects
+        if manifest["kind"] == "RoleBinding" and manifest["roleRef"]["kind"] == "ClusterRole"
     }
     roles = ("jobledger-bridge", "jobledger-projectors", "jobledger-front")
     assert bound == {(namespace, role) for namespace in ("a", "b") for role in roles}
@@ -143,9 +143,9 @@ def test_other_values_go_where_they_belong(helm: Cluster) -> None:
         "--set-json",
         'env=[{"name": "OTEL_TRACES_EXPORTER", "value": "otlp"}]',
     )
-    found = by_name(charted(helm, *options))
-    assert ("PersistentVolumeClaim", "jobledger") not in found
-    pod = found["Deployment", "jobledger"]["spec"]["template"]["spec"]
+    objects = by_name(charted(helm, *options))
+    assert ("PersistentVolumeClaim", "jobledger") not in objects
+    pod = objects["Deployment", "jobledger"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     assert pod["volumes"][0]["persistentVolumeClaim"] == {"claimName": "mine"}
     assert pod["priorityClassName"] == "high"
@@ -156,7 +156,11 @@ def test_other_values_go_where_they_belong(helm: Cluster) -> None:
 
 def workloads(objects: list[Manifest]) -> dict[str, Manifest]:
     """What makes pods, by name."""
-    return {name_of(each): each for each in objects if each["kind"] in ("Deployment", "StatefulSet", "Job")}
+    return {
+        name_of(manifest): manifest
+        for manifest in objects
+        if manifest["kind"] in ("Deployment", "StatefulSet", "Job")
+    }
 
 
 @pytest.mark.parametrize("split", [False, True], ids=["together", "split"])
@@ -172,21 +176,25 @@ def test_with_the_log_in_kafka_no_pod_needs_a_volume_and_each_may_reach_the_brok
     )
     rendered = charted(helm, *options)
     made = workloads(rendered)
-    for each in made.values():
-        pod = each["spec"]["template"]["spec"]
+    for workload in made.values():
+        pod = workload["spec"]["template"]["spec"]
         assert "kafka://one:9092,two:9093,three:9093/mine" in str(pod["containers"][0]["args"])
         assert "affinity" not in pod
-        assert [each for each in pod.get("volumes", ()) if each["name"] != "tmp"] == []
-    assert not [each for each in rendered if each["kind"] == "PersistentVolumeClaim"]
-    policies = {name_of(each): each["spec"] for each in rendered if each["kind"] == "NetworkPolicy"}
+        assert [volume for volume in pod.get("volumes", ()) if volume["name"] != "tmp"] == []
+    assert not [manifest for manifest in rendered if manifest["kind"] == "PersistentVolumeClaim"]
+    policies = {
+        name_of(manifest): manifest["spec"] for manifest in rendered if manifest["kind"] == "NetworkPolicy"
+    }
     assert set(policies) == set(made) - {"jobledger-topics"}
     reached = {
-        name: [port["port"] for port in each["egress"][-1]["ports"]] for name, each in policies.items()
+        name: [port["port"] for port in policy["egress"][-1]["ports"]] for name, policy in policies.items()
     }
     with_database = {"jobledger", "jobledger-projectors", "jobledger-front"}
     assert reached == {name: [*([5432] if name in with_database else []), 9092, 9093] for name in policies}
-    told = {name for name, each in made.items() if "JOBLEDGER_HISTORY" in environment_of(each)}
-    assert told == ({"jobledger-projectors", "jobledger-front"} if split else {"jobledger"})
+    with_history = {
+        name for name, workload in made.items() if "JOBLEDGER_HISTORY" in environment_of(workload)
+    }
+    assert with_history == ({"jobledger-projectors", "jobledger-front"} if split else {"jobledger"})
     if split:
         engine = made["jobledger-engine"]
         assert (engine["kind"], engine["spec"]["replicas"]) == ("StatefulSet", 3)
@@ -216,24 +224,28 @@ def test_the_key_of_snapshots_is_only_where_states_are_saved_or_believed(
         (tmp_path / "kustomization.yaml").write_text(json.dumps(above), encoding="utf-8")
         ways.append(workloads(kustomized(helm, tmp_path)))
     for made in ways:
-        having = {name for name, each in made.items() if "jobledger-snapshot-key" in json.dumps(each)}
-        told = {name for name, each in made.items() if "JOBLEDGER_SNAPSHOT_KEY_FILE" in environment_of(each)}
+        having = {name for name, workload in made.items() if "jobledger-snapshot-key" in json.dumps(workload)}
+        with_key = {
+            name
+            for name, workload in made.items()
+            if "JOBLEDGER_SNAPSHOT_KEY_FILE" in environment_of(workload)
+        }
         wanted = {"jobledger-engine", "jobledger-projectors"} if split else {"jobledger"}
-        assert having == told == wanted
+        assert having == with_key == wanted
 
 
 def environment_of(
     workload: Manifest, secrets: Mapping[str, Mapping[str, str]] | None = None
 ) -> dict[str, str]:
     """The variables of its container, those from Secrets with what is in them."""
-    found = {}
-    for each in container_of(workload).get("env", ()):
-        if "value" in each:
-            found[each["name"]] = each["value"]
+    values = {}
+    for variable in container_of(workload).get("env", ()):
+        if "value" in variable:
+            values[variable["name"]] = variable["value"]
         else:
-            asked = each["valueFrom"]["secretKeyRef"]
-            found[each["name"]] = (secrets or {})[asked["name"]][asked["key"]]
-    return found
+            asked = variable["valueFrom"]["secretKeyRef"]
+            values[variable["name"]] = (secrets or {})[asked["name"]][asked["key"]]
+    return values
 
 
 def test_the_examples_of_the_documentation_say_the_same(helm: Cluster, tmp_path: Path) -> None:
@@ -255,11 +267,11 @@ def test_the_examples_of_the_documentation_say_the_same(helm: Cluster, tmp_path:
         "jobledger-kafka": {"username": "user", "password": "secret", "ca.crt": "pem"},
         "kafka-ca": {"ca.crt": "pem"},
     }
-    for name, each in ours.items():
+    for name, manifest in ours.items():
         other = theirs[name]
-        assert each["spec"]["replicas"] == other["spec"]["replicas"]
-        assert container_of(each)["args"] == container_of(other)["args"]
-        assert with_files(each, secrets, tmp_path) == with_files(other, secrets, tmp_path)
+        assert manifest["spec"]["replicas"] == other["spec"]["replicas"]
+        assert container_of(manifest)["args"] == container_of(other)["args"]
+        assert with_files(manifest, secrets, tmp_path) == with_files(other, secrets, tmp_path)
     assert ours["jobledger-engine"]["spec"]["replicas"] == 3
 
 
@@ -324,15 +336,15 @@ CERTIFIED = {
     "splitRoles": True,
     "settings": {"kafka.protocol": "SSL"},
     "kafka": {"log": "kafka://kafka:9093"},
-    "roles": {each: {"kafkaSecret": f"of-{each}"} for each in ROLES},
+    "roles": {role: {"kafkaSecret": f"of-{role}"} for role in ROLES},
     "affinity": {"nodeAffinity": {}},
 }
 
 ON_ONE_NODE = {"splitRoles": True, "affinity": {"nodeAffinity": {}}, "roles": {"engine": {"resources": {}}}}
 
 VALUES = [
-    pytest.param(each, id=name)
-    for name, each in {
+    pytest.param(options, id=name)
+    for name, options in {
         "roles": OF_ROLES,
         "bearer": BEARER,
         "certified": CERTIFIED,
@@ -355,7 +367,7 @@ def test_each_role_has_its_own_user_of_kafka_and_the_front_one_of_the_database_t
     helm: Cluster, tmp_path: Path
 ) -> None:
     made = workloads(with_values(helm, OF_ROLES, tmp_path))
-    assert {name: secrets_of(each) for name, each in made.items()} == {
+    assert {name: secrets_of(workload) for name, workload in made.items()} == {
         "jobledger-bridge": {"of-bridge", "kafka-ca"},
         "jobledger-engine": {"of-engine", "kafka-ca"},
         "jobledger-projectors": {"of-all", "kafka-ca", "writes"},
@@ -363,10 +375,10 @@ def test_each_role_has_its_own_user_of_kafka_and_the_front_one_of_the_database_t
         "jobledger-topics": {"of-topics", "kafka-ca"},
     }
     urls = {
-        name: found["value"]
-        for name, each in made.items()
-        for found in container_of(each)["env"]
-        if found["name"] == "JOBLEDGER_HISTORY"
+        name: variable["value"]
+        for name, workload in made.items()
+        for variable in container_of(workload)["env"]
+        if variable["name"] == "JOBLEDGER_HISTORY"
     }
     assert urls == {
         "jobledger-projectors": "postgresql://jobledger@db/ledger",
@@ -378,10 +390,10 @@ def test_a_roles_own_secret_holds_what_the_mechanism_asks_for(helm: Cluster, tmp
     made = workloads(with_values(helm, BEARER, tmp_path))
     assert secrets_of(made["jobledger-engine"]) == {"token-of-engine"}
     assert secrets_of(made["jobledger-bridge"]) == {"token-of-all"}
-    given = {each["name"] for each in container_of(made["jobledger-engine"])["env"]}
-    assert {each for each in given if each.endswith("_FILE")} == {"JOBLEDGER_KAFKA__TOKEN_FILE"}
+    given = {variable["name"] for variable in container_of(made["jobledger-engine"])["env"]}
+    assert {variable for variable in given if variable.endswith("_FILE")} == {"JOBLEDGER_KAFKA__TOKEN_FILE"}
     made = workloads(with_values(helm, CERTIFIED, tmp_path))
-    given = {each["name"] for each in container_of(made["jobledger-front"])["env"]}
+    given = {variable["name"] for variable in container_of(made["jobledger-front"])["env"]}
     assert {"JOBLEDGER_KAFKA__CERTIFICATE_FILE", "JOBLEDGER_KAFKA__KEY_FILE"} <= given
 
 
@@ -389,7 +401,7 @@ def test_what_a_role_says_of_its_pods_stands_in_the_place_of_what_holds_for_all(
     helm: Cluster, tmp_path: Path
 ) -> None:
     made = workloads(with_values(helm, OF_ROLES, tmp_path))
-    engine, front = (made[f"jobledger-{each}"]["spec"]["template"] for each in ("engine", "front"))
+    engine, front = (made[f"jobledger-{role}"]["spec"]["template"] for role in ("engine", "front"))
     of_engine = OF_ROLES["roles"]["engine"]  # type: ignore[index]
     for field in ("nodeSelector", "tolerations", "affinity"):
         assert engine["spec"][field] == of_engine[field]
@@ -430,14 +442,14 @@ def test_an_engine_reaches_brokers_and_names_alone_and_has_no_token(helm: Cluste
 def test_selectors_are_what_they_have_always_been(helm: Cluster, values: Manifest, tmp_path: Path) -> None:
     made = workloads(with_values(helm, values, tmp_path))
     made.pop("jobledger-topics", None)
-    for name, each in made.items():
-        assert each["spec"]["selector"]["matchLabels"] == {
+    for name, workload in made.items():
+        assert workload["spec"]["selector"]["matchLabels"] == {
             "app.kubernetes.io/name": "jobledger",
             "app.kubernetes.io/instance": "jobledger",
             "app.kubernetes.io/component": name.removeprefix("jobledger").removeprefix("-") or "controller",
         }
-        assert "helm.sh/chart" in each["metadata"]["labels"]
-        assert "helm.sh/chart" not in each["spec"]["template"]["metadata"]["labels"]
+        assert "helm.sh/chart" in workload["metadata"]["labels"]
+        assert "helm.sh/chart" not in workload["spec"]["template"]["metadata"]["labels"]
 
 
 def test_labels_that_select_pods_are_refused_as_labels_of_pods(helm: Cluster) -> None:
@@ -446,13 +458,13 @@ def test_labels_that_select_pods_are_refused_as_labels_of_pods(helm: Cluster) ->
 
 
 def test_a_service_monitor_reads_every_pod_where_it_is_asked_for(helm: Cluster) -> None:
-    assert not [each for each in charted(helm) if each["kind"].endswith("Monitor")]
-    found = by_name(charted(helm, "--set=monitoring.enabled=true,monitoring.serviceMonitor=true"))
-    assert ("PodMonitor", "jobledger") not in found
-    service = found["Service", "jobledger-metrics"]
-    wanted = found["ServiceMonitor", "jobledger"]["spec"]["selector"]["matchLabels"]
+    assert not [manifest for manifest in charted(helm) if manifest["kind"].endswith("Monitor")]
+    objects = by_name(charted(helm, "--set=monitoring.enabled=true,monitoring.serviceMonitor=true"))
+    assert ("PodMonitor", "jobledger") not in objects
+    service = objects["Service", "jobledger-metrics"]
+    wanted = objects["ServiceMonitor", "jobledger"]["spec"]["selector"]["matchLabels"]
     assert wanted.items() <= service["metadata"]["labels"].items()
-    assert not wanted.items() <= found["Service", "jobledger"]["metadata"]["labels"].items()
+    assert not wanted.items() <= objects["Service", "jobledger"]["metadata"]["labels"].items()
     assert set(service["spec"]["selector"]) == {"app.kubernetes.io/name", "app.kubernetes.io/instance"}
 
 
@@ -485,7 +497,7 @@ def test_the_test_of_the_chart_ends_well_if_the_front_is_ready(helm: Cluster, st
 def test_the_api_server_takes_what_other_values_make(helm: Cluster, values: Manifest, tmp_path: Path) -> None:
     with namespace(helm):
         objects = with_values(helm, values, tmp_path)
-        given = [each for each in objects if each["kind"] != "CustomResourceDefinition"]
+        given = [manifest for manifest in objects if manifest["kind"] != "CustomResourceDefinition"]
         answer = helm.answer("create", "--dry-run=server", "--validate=strict", "-f", "-", input=given)
         assert answer.returncode == 0, answer.stderr
         assert "Warning" not in answer.stderr
@@ -546,7 +558,9 @@ def test_the_api_server_takes_every_object_as_it_is(
         for objects in (kustomized(helm, overlay), charted(helm, *options)):
             command = ("create", "--dry-run=server", "--validate=strict", "-f", "-")
             given = [
-                each for each in objects if each["kind"] not in ("Namespace", "CustomResourceDefinition")
+                manifest
+                for manifest in objects
+                if manifest["kind"] not in ("Namespace", "CustomResourceDefinition")
             ]
             answer = helm.answer(*command, input=given)
             assert answer.returncode == 0, answer.stderr
@@ -562,16 +576,16 @@ def test_an_install_runs_in_a_restricted_namespace_and_leaves_nothing_but_crds(
         names = {f"jobledger-{role}" if role else "jobledger" for role in roles}
         made = helm.get("deployments,statefulsets", "-n", NAMESPACE)["items"]
         assert set(map(name_of, made)) == names
-        for each in made:
-            named = f"{each['kind'].lower()}/{name_of(each)}"
+        for item in made:
+            named = f"{item['kind'].lower()}/{name_of(item)}"
             helm.kubectl("rollout", "status", named, "-n", NAMESPACE, "--timeout=150s", within=240)
         enforced = helm.get("namespace", NAMESPACE)["metadata"]["labels"]
         assert RESTRICTED.items() <= enforced.items()
         pods = helm.get("pods", "-n", NAMESPACE)["items"]
-        wanted = sum(each["spec"]["replicas"] for each in made)
-        assert [each["status"]["phase"] for each in pods] == ["Running"] * wanted
+        wanted = sum(item["spec"]["replicas"] for item in made)
+        assert [pod["status"]["phase"] for pod in pods] == ["Running"] * wanted
         if helm.get("persistentvolumeclaims", "-n", NAMESPACE)["items"]:
-            assert len({each["spec"]["nodeName"] for each in pods}) == 1
+            assert len({pod["spec"]["nodeName"] for pod in pods}) == 1
         else:
             assert {"jobledger-engine-0", "jobledger-engine-1"} < set(map(name_of, pods))
         serving = sorted(pod for pod in map(name_of, pods) if not roles[0] or "-front-" in pod)
@@ -607,8 +621,8 @@ def endpoints(cluster: Cluster) -> list[str]:
     slices = cluster.get("endpointslices", "-n", NAMESPACE, "-l", "kubernetes.io/service-name=jobledger")[
         "items"
     ]
-    found = [endpoint for part in slices for endpoint in part["endpoints"] or ()]
-    return [each["targetRef"]["name"] for each in found if each["conditions"]["ready"]]
+    addresses = [endpoint for part in slices for endpoint in part["endpoints"] or ()]
+    return [address["targetRef"]["name"] for address in addresses if address["conditions"]["ready"]]
 
 
 def crds(cluster: Cluster) -> list[str]:
@@ -634,11 +648,11 @@ def test_the_containers_commands_start_and_become_ready(helm: Cluster, split: bo
     with helm.namespace("jobs") as jobs, ExitStack() as stack:
         rendered = charted(helm, f"--set=splitRoles={str(split).lower()},namespaces={{{jobs}}}")
         processes = {}
-        for name, each in workloads(rendered).items():
+        for name, workload in workloads(rendered).items():
             folder = tmp_path / name
             folder.mkdir()
-            _, *arguments = as_here(each, tmp_path)
-            process = ControllerProcess(helm, folder, *arguments, **environment_of(each))
+            _, *arguments = as_here(workload, tmp_path)
+            process = ControllerProcess(helm, folder, *arguments, **environment_of(workload))
             process.real = True
             processes[name] = stack.enter_context(process)
         assert len(processes) == (4 if split else 1)
@@ -676,16 +690,16 @@ def test_with_kafka_the_containers_commands_start_and_become_ready(
         )
         made = workloads(charted(helm, *options))
         topics = made.pop("jobledger-topics")
-        environment = {name: each for name, each in helm.environment.items() if not name.startswith(PREFIX)}
+        environment = {name: value for name, value in helm.environment.items() if not name.startswith(PREFIX)}
         environment |= with_files(topics, secrets, tmp_path)
         applied = program.run(*as_here(topics, tmp_path), env=environment)
         assert applied.returncode == 0, applied.stderr
         processes = {}
-        for name, each in made.items():
+        for name, workload in made.items():
             folder = tmp_path / name
             folder.mkdir()
-            _, *arguments = as_here(each, tmp_path)
-            process = ControllerProcess(helm, folder, *arguments, **with_files(each, secrets, tmp_path))
+            _, *arguments = as_here(workload, tmp_path)
+            process = ControllerProcess(helm, folder, *arguments, **with_files(workload, secrets, tmp_path))
             process.real = True
             processes[name] = stack.enter_context(process)
         all_ready(processes)
@@ -715,15 +729,15 @@ def as_here(workload: Manifest, folder: Path) -> list[str]:
 
 def with_files(workload: Manifest, secrets: Mapping[str, Mapping[str, str]], folder: Path) -> dict[str, str]:
     """Its environment, once `folder` holds the files that its volume takes from Secrets."""
-    found = environment_of(workload, secrets)
+    values = environment_of(workload, secrets)
     places = {mount["name"]: mount["mountPath"] for mount in container_of(workload)["volumeMounts"]}
     for mounted in workload["spec"]["template"]["spec"]["volumes"]:
-        for source in (each["secret"] for each in mounted.get("projected", {}).get("sources", ())):
+        for source in (source["secret"] for source in mounted.get("projected", {}).get("sources", ())):
             for item in source["items"]:
                 (folder / item["path"]).write_text(secrets[source["name"]][item["key"]], encoding="utf-8")
             place = places[mounted["name"]]
-            found = {name: value.replace(place, str(folder)) for name, value in found.items()}
-    return found
+            values = {name: value.replace(place, str(folder)) for name, value in values.items()}
+    return values
 
 
 def is_ready(process: ControllerProcess) -> bool:
@@ -755,8 +769,8 @@ def test_users_may_do_with_jobs_what_they_may_do_with_pods(helm: Cluster) -> Non
         for role in ("view", "edit", "admin"):
             helm.kubectl("create", "rolebinding", role, f"--clusterrole={role}", f"--user={role}", "-n", team)
         wait_for("the rules are taken in", lambda: may(helm, "admin", "create", "pytorchtrainingjobs", team))
-        found = [(role, verb, what, may(helm, role, verb, what, team)) for role, verb, what, _ in USERS]
-        assert found == USERS
+        answers = [(role, verb, what, may(helm, role, verb, what, team)) for role, verb, what, _ in USERS]
+        assert answers == USERS
         asks = ("get", "services/http:jobledger:8080", NAMESPACE, "--subresource=proxy")
         assert may(helm, "anybody", *asks)
         assert not may(helm, "anybody", "get", "services/http:other:8080", NAMESPACE, "--subresource=proxy")

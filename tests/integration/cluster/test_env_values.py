@@ -27,7 +27,7 @@ def test_pods_have_the_values_after_a_restart_too_and_no_file_of_the_controller_
 
         def value() -> list[Any]:
             env = pod()["spec"]["containers"][0]["env"]
-            return [each.get("value") for each in env if each["name"] == "TEAM"]
+            return [variable.get("value") for variable in env if variable["name"] == "TEAM"]
 
         wait_for("it runs", lambda: jobs.status("train").get("aggregate", {}).get("running") == 1, 60)
         first = pod()["metadata"]["uid"]

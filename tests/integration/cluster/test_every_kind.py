@@ -127,12 +127,12 @@ class EveryKind:
         ending = [(name, ReplicaName(life.decides)) for name, life in self.named(fate)]
         life_ends = {f"{SIMULATED}exit-code": str(code), f"{SIMULATED}run-seconds": "0"}
         alive = self.pods()
-        for each in ending:
-            self._write("PATCH", alive[each], {"metadata": {"annotations": life_ends}})
+        for key in ending:
+            self._write("PATCH", alive[key], {"metadata": {"annotations": life_ends}})
         phase = "Failed" if code else "Succeeded"
-        for each in ending:
-            wait_for(f"{each} is {phase}", partial(self._is, phase, each), WITHIN)
-            self._write("DELETE", alive[each], {})
+        for key in ending:
+            wait_for(f"{key} is {phase}", partial(self._is, phase, key), WITHIN)
+            self._write("DELETE", alive[key], {})
 
     def _is(self, phase: str, key: tuple[str, ReplicaName]) -> bool:
         return bool(self.pods()[key]["status"]["phase"] == phase)
@@ -151,22 +151,22 @@ class EveryKind:
 
     def pods(self) -> dict[tuple[str, ReplicaName], Manifest]:
         """The pods by job and replica."""
-        found: dict[tuple[str, ReplicaName], Manifest] = {}
+        by_replica: dict[tuple[str, ReplicaName], Manifest] = {}
         keys = {kind.name_label for kind in KINDS}
         for pod in self.cluster.get("-n", self.namespace, "pods")["items"]:
             labels = pod["metadata"]["labels"]
             if JOB_NAME in labels:
-                found[labels[JOB_NAME].removesuffix("-batchjob"), ReplicaName(SUBMITS)] = pod
+                by_replica[labels[JOB_NAME].removesuffix("-batchjob"), ReplicaName(SUBMITS)] = pod
                 continue
             (name,) = {labels[key] for key in keys if key in labels}
             replica = replica_of(labels)
             assert replica is not None, labels
-            found[name, replica] = pod
-        return found
+            by_replica[name, replica] = pod
+        return by_replica
 
     def uids(self) -> dict[tuple[str, ReplicaName], str]:
         """The uids of the pods by job and replica."""
-        return {each: pod["metadata"]["uid"] for each, pod in self.pods().items()}
+        return {key: pod["metadata"]["uid"] for key, pod in self.pods().items()}
 
     def phase(self, name: str) -> str:
         """What the job object says; empty while it says nothing."""

@@ -40,8 +40,8 @@ def jobs(simulated: ControlPlane, controller: ControllerProcess, namespace: str)
 
 
 def container(pod: Manifest) -> Manifest:
-    found: Manifest = pod["spec"]["containers"][0]
-    return found
+    container_there: Manifest = pod["spec"]["containers"][0]
+    return container_there
 
 
 def env(pod: Manifest) -> dict[str, str]:
@@ -92,14 +92,14 @@ def test_example_a_four_workers_find_each_other_and_the_first_decides(jobs: Jobs
         "Failed": ("False", "Succeeded", DONE),
     }
     assert uids(jobs.children(name)) == uids(pods)
-    told = [("Normal", "Created", f"A PyTorchTrainingJob has been created: {name}")]
-    told += [
+    expected = [("Normal", "Created", f"A PyTorchTrainingJob has been created: {name}")]
+    expected += [
         ("Normal", "Start", INITIALIZED[2]),
         ("Normal", "Running", NORMAL),
         ("Normal", "Succeeded", DONE),
     ]
     jobs.event_message(name, "Succeeded")
-    assert sorted(jobs.events(name)) == sorted(told)
+    assert sorted(jobs.events(name)) == sorted(expected)
     row = jobs.row(name, "-o", "wide")
     assert list(row) == ["NAME", "PHASE", "RUNNING", "SUCCEEDED", "FAILED", "AGE", "RESTARTS", "QUEUE"]
     assert list(row.values())[:5] == [name, "Succeeded", "3", "1", "0"]
@@ -228,7 +228,7 @@ def test_example_d_all_replicas_share_one_budget(jobs: Jobs, ledger: Ledger) -> 
     jobs.end(f"{jobs.base('well')}-ps-0", 0)
     jobs.kubectl("wait", "pj/well", "--for=condition=Completed", "--timeout=90s")
     jobs.event_message("train", "Failed")
-    assert [events(jobs, "train").count(each) for each in ("ReplicaRestart", "ReplicaFailed")] == [3, 2]
+    assert [events(jobs, "train").count(reason) for reason in ("ReplicaRestart", "ReplicaFailed")] == [3, 2]
     for name in ("train", "well"):
         comes_to_rest(jobs, ledger, name)
 
@@ -340,7 +340,7 @@ def test_example_g_debug_runs_its_command_in_the_usual_surroundings(jobs: Jobs, 
     assert env(given)["MASTER_ADDR"] == f"{jobs.base('given')}-worker-0"
     assert list(jobs.children("given", "services")) == [jobs.base("given")]
     default = jobs.children("default")["worker-0"]
-    assert [each["name"] for each in default["spec"]["initContainers"]] == ["setup"]
+    assert [init_container["name"] for init_container in default["spec"]["initContainers"]] == ["setup"]
     assert container(default)["command"] == ["sleep", "inf"]
     comes_to_rest(jobs, ledger, "given")
 

@@ -70,15 +70,15 @@ class Families:
         wait_for("all pods run", lambda: self.running() == PODS, 120)
 
     def running(self) -> int:
-        found = self.cluster.get("-n", self.namespace, "pods")["items"]
-        return sum(each["status"].get("phase") == "Running" for each in found)
+        pods = self.cluster.get("-n", self.namespace, "pods")["items"]
+        return sum(pod["status"].get("phase") == "Running" for pod in pods)
 
     def uids(self) -> dict[str, str]:
         """The uid of every child by kind and name."""
-        found = self.cluster.get("-n", self.namespace, "pods,services")["items"]
+        objects = self.cluster.get("-n", self.namespace, "pods,services")["items"]
         return {
             f"{manifest['kind']}/{manifest['metadata']['name']}": manifest["metadata"]["uid"]
-            for manifest in found
+            for manifest in objects
         }
 
     def lists(self) -> dict[str, float]:
@@ -88,8 +88,8 @@ class Families:
             text = httpx.get(f"{address[-1]}/metrics", timeout=10, trust_env=False).text
         except (IndexError, httpx.TransportError):
             return {}
-        found = re.findall(r'^jobledger_watch_lists_total\{resource="(\w+)"\} (\S+)$', text, re.MULTILINE)
-        return {kind: float(count) for kind, count in found}
+        counts = re.findall(r'^jobledger_watch_lists_total\{resource="(\w+)"\} (\S+)$', text, re.MULTILINE)
+        return {kind: float(count) for kind, count in counts}
 
     def passes_a_job_of_each_family(self) -> None:
         """The controller has come to work again: pods of new jobs run."""

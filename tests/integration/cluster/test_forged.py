@@ -42,14 +42,14 @@ def forged(jobs: Jobs, name: str, uid: str) -> JobObserved:
     raw["metadata"] |= {"namespace": jobs.namespace, "uid": uid, "generation": 1}
     pod = raw["spec"]["replicaSpecs"][0]["template"]["spec"]
     pod["containers"][0]["securityContext"] = {"privileged": True}
-    seen = job_seen(Change(Verb.ADDED, raw, datetime.now(UTC)))
-    assert isinstance(seen, JobObserved)
-    return seen
+    observation = job_seen(Change(Verb.ADDED, raw, datetime.now(UTC)))
+    assert isinstance(observation, JobObserved)
+    return observation
 
 
-async def put(address: Address, seen: JobObserved) -> None:
+async def put(address: Address, observation: JobObserved) -> None:
     outbox = await KafkaOutbox.open(address)
-    await outbox.put([seen])
+    await outbox.put([observation])
     await outbox.close()
 
 

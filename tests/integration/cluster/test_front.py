@@ -32,20 +32,20 @@ def address(job_crds: Cluster, home: str, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("front")
     with ControllerProcess(job_crds, folder, "--namespaces", home) as controller:
         wait_for("the controller", lambda: "working" in controller.said, within=240)
-        found = re.search(r"http://\S+", controller.said)
-        assert found is not None
-        yield found[0]
+        match = re.search(r"http://\S+", controller.said)
+        assert match is not None
+        yield match[0]
         controller.stop()
 
 
 @pytest.fixture(scope="module")
 def jobs(job_crds: Cluster, home: str, address: str) -> Jobs:
     """A running job `train`, and one of another name."""
-    found = Jobs(job_crds, home)
-    found.apply(job("train"), job("other"))
+    jobs = Jobs(job_crds, home)
+    jobs.apply(job("train"), job("other"))
     for name in ("train", "other"):
-        found.wait(name, "phase", "Running")
-    return found
+        jobs.wait(name, "phase", "Running")
+    return jobs
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_whoever_may_read_reads_and_does_not_write(address: str, jobs: Jobs, per
     why = ask(address, f"/v1/lives/{home}/train/why", person.token).json()
     assert "The job is running" in why["text"]
     history = ask(address, f"/v1/lives/{home}/train/history?data=true", person.token).json()
-    assert [each["seq"] for each in history["data"]] == list(range(1, len(history["data"]) + 1))
+    assert [entry["seq"] for entry in history["data"]] == list(range(1, len(history["data"]) + 1))
     assert "patch" in said(ask(address, f"/v1/jobs/{home}/train/pause", person.token, "POST"), 403)
     assert "delete" in said(ask(address, f"/v1/jobs/{home}/train", person.token, "DELETE"), 403)
     assert "get pods/log" in said(ask(address, f"/v1/jobs/{home}/train/logs", person.token), 403)
@@ -208,8 +208,8 @@ def test_a_life_that_is_over_is_told_to_those_who_could_have_seen_it(
     assert said(ask(address, path, person.token), 403)
     person.may("get", JOBS)
 
-    def told() -> str:
+    def answer() -> str:
         response = ask(address, path, person.token)
         return str(response.json().get("text", ""))
 
-    assert "succeeded" in wait_for("the answer", told)
+    assert "succeeded" in wait_for("the answer", answer)

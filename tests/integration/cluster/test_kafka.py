@@ -57,13 +57,13 @@ def projectors(
 
 def share(process: ControllerProcess) -> set[int]:
     """The partitions that the process said last to be its own."""
-    found = re.findall(r"action=share partitions=\[([\d, ]*)\]", process.latest)
-    return {int(part) for part in found[-1].split(",") if part.strip()} if found else set()
+    shares = re.findall(r"action=share partitions=\[([\d, ]*)\]", process.latest)
+    return {int(part) for part in shares[-1].split(",") if part.strip()} if shares else set()
 
 
 def are_shared(every: set[int], *shares: set[int]) -> bool:
     """Each has some, and no two the same. While they are dealt out, one may be told later than the other."""
-    return all(shares) and sorted(part for each in shares for part in each) == sorted(every)
+    return all(shares) and sorted(part for share_of_one in shares for part in share_of_one) == sorted(every)
 
 
 @pytest.fixture(params=["faust", "aiokafka"])
@@ -76,7 +76,7 @@ def engines(
             process(jobs, tmp_path / name, ledger_topics, roles, request.param)
             for name, roles in (("one", "engine"), ("two", "engine"), ("rest", "bridge,projectors,front"))
         ]
-        yield [stack.enter_context(each) for each in made][:2]
+        yield [stack.enter_context(process) for process in made][:2]
 
 
 @pytest.mark.timeout(600)

@@ -66,16 +66,16 @@ def job(name: str, of: Spec) -> dict[str, Any]:
 )
 def test_a_job_is_found_by_short_name_and_category(desk: Desk, by: str) -> None:
     desk.create("mnist")
-    (found,) = desk("get", by, "-o", "name").split()
-    assert found == "pytorchtrainingjob.batch.tensorstack.dev/mnist"
+    (name,) = desk("get", by, "-o", "name").split()
+    assert name == "pytorchtrainingjob.batch.tensorstack.dev/mnist"
 
 
 def test_every_kind_has_its_short_names_and_all_categories(cluster: Cluster) -> None:
     for category in ("all", "jobledger", "training"):
         lines = cluster.kubectl("api-resources", f"--categories={category}", "--no-headers").splitlines()
-        found = {line.split()[-1]: line.split()[1] for line in lines}
+        short_names = {line.split()[-1]: line.split()[1] for line in lines}
         for kind in KINDS:
-            assert found[kind.names.kind] == (",".join(kind.names.short) or kind.names.api_version)
+            assert short_names[kind.names.kind] == (",".join(kind.names.short) or kind.names.api_version)
 
 
 def test_columns_tell_how_far_a_job_is(desk: Desk) -> None:
@@ -112,13 +112,13 @@ def described(cluster: Cluster, kind: str) -> Iterator[tuple[str, str]]:
 
 
 def test_every_field_is_explained_in_a_sentence(cluster: Cluster) -> None:
-    found = dict(described(cluster, KIND))
-    assert len(found) > 90
-    assert [path for path, text in found.items() if len(text.split()) < 2 or not text.endswith(".")] == []
+    fields = dict(described(cluster, KIND))
+    assert len(fields) > 90
+    assert [path for path, text in fields.items() if len(text.split()) < 2 or not text.endswith(".")] == []
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "meaning"),
     [
         ("", "Distributed training with PyTorch."),
         ("spec.replicaSpecs", "The first replica of the first type is the master."),
@@ -130,9 +130,9 @@ def test_every_field_is_explained_in_a_sentence(cluster: Cluster) -> None:
         ("status.conditions.type", "Initialized, Running, ReplicaFailure, Completed, Failed or Paused."),
     ],
 )
-def test_explain_says_what_a_field_means(cluster: Cluster, path: str, told: str) -> None:
+def test_explain_says_what_a_field_means(cluster: Cluster, path: str, meaning: str) -> None:
     shown = cluster.kubectl("explain", ".".join(["pytorchtrainingjob", *filter(None, [path])]))
-    assert told in " ".join(shown.split())
+    assert meaning in " ".join(shown.split())
 
 
 # ---- wait and scale -----------------------------------------------------------------------------------------------
@@ -165,8 +165,8 @@ def test_defaults_are_filled_in_but_for_those_of_entries_of_lists(desk: Desk) ->
     item = {"type": "worker", "template": replicas()["template"]}
     small = {"replicaSpecs": [item], "runPolicy": {}, "torchrunConfig": {}, "scheduler": {"t9kScheduler": {}}}
     desk("create", "-f", "-", input=job("mnist", small))
-    found = json.loads(desk("get", "pj/mnist", "-o", "json"))["spec"]
-    assert found == {
+    stored_spec = json.loads(desk("get", "pj/mnist", "-o", "json"))["spec"]
+    assert stored_spec == {
         "replicaSpecs": [item],
         "runPolicy": {"backoffLimit": 3, "cleanUpPolicy": "None"},
         "torchrunConfig": {"rdzvBackend": "c10d"},
@@ -239,14 +239,14 @@ def test_a_misspelled_field_is_refused_by_name(desk: Desk) -> None:
 
 def copied_crds() -> list[dict[str, Any]]:
     """Our CRDs in a group of their own: new to the cluster, and nobody else's jobs are in the way."""
-    found = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(JOB_CRDS.rglob("*.yaml"))]
-    for crd in found:
+    crds = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(JOB_CRDS.rglob("*.yaml"))]
+    for crd in crds:
         names = crd["spec"]["names"]
         crd["spec"]["group"] = "copied.example.com"
         crd["metadata"]["name"] = f"{names['plural']}.copied.example.com"
         for claimed in ("shortNames", "categories"):
             names.pop(claimed, None)
-    return found
+    return crds
 
 
 @pytest.fixture

@@ -61,8 +61,8 @@ class Place:
         return Lease(api or self._api, self._namespace, self._name, identity=identity, timing=timing)
 
     async def spec(self) -> dict[str, Any]:
-        found = await self._api.call("GET", self._path)
-        return dict(found["spec"])
+        lease = await self._api.call("GET", self._path)
+        return dict(lease["spec"])
 
     async def renewed(self, times: int = 1) -> dict[str, Any]:
         """What it says as soon as it was renewed so often."""

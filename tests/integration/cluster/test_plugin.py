@@ -40,30 +40,30 @@ def port(job_crds: Cluster, home: str, tmp_path_factory: pytest.TempPathFactory)
     options = ("--namespaces", home, "--listen", "127.0.0.1:0")
     with ControllerProcess(job_crds, folder, *options) as controller:
         wait_for("the controller", lambda: "working" in controller.said, within=240)
-        found = re.search(r"http://\S+:(\d+)", controller.said)
-        assert found is not None
-        yield int(found[1])
+        match = re.search(r"http://\S+:(\d+)", controller.said)
+        assert match is not None
+        yield int(match[1])
         controller.stop()
 
 
 @pytest.fixture(scope="module")
 def jobs(job_crds: Cluster, home: str, port: int) -> Jobs:
     """`train` runs, `done` has succeeded, `gone` has succeeded and is deleted."""
-    found = Jobs(job_crds, home)
+    jobs = Jobs(job_crds, home)
     brief = replica_type("worker", 1, life={"run-seconds": 0})
-    found.apply(job("train", replica_type("worker", 2)), job("done", brief), job("gone", brief))
-    found.wait("train", "phase", "Running")
-    found.wait("done", "phase", "Succeeded")
-    found.wait("gone", "phase", "Succeeded")
-    found.delete("gone", "foreground")
-    return found
+    jobs.apply(job("train", replica_type("worker", 2)), job("done", brief), job("gone", brief))
+    jobs.wait("train", "phase", "Running")
+    jobs.wait("done", "phase", "Succeeded")
+    jobs.wait("gone", "phase", "Succeeded")
+    jobs.delete("gone", "foreground")
+    return jobs
 
 
 @pytest.fixture(scope="module")
 def reader(job_crds: Cluster, home: str, tmp_path_factory: pytest.TempPathFactory) -> Person:
     """Somebody who may see jobs, their events and logs, and change nothing."""
-    found = Person(job_crds, home, "reader", tmp_path_factory.mktemp("reader"))
-    return found.may("get,list,watch", f"{JOBS},pods,events").may("get", "pods/log")
+    person = Person(job_crds, home, "reader", tmp_path_factory.mktemp("reader"))
+    return person.may("get,list,watch", f"{JOBS},pods,events").may("get", "pods/log")
 
 
 @pytest.fixture(scope="module")
@@ -99,10 +99,10 @@ def test_get_lists_jobs_of_the_contexts_namespace_as_the_command_line_does(
 ) -> None:
     titles, *rows = [line.split() for line in out(reader.asks("get")).splitlines()]
     assert titles == ["NAME", "KIND", "PHASE", "RUNNING", "RESTARTS", "AGE"]
-    found = {name: (kind, phase, running) for name, kind, phase, running, *_ in rows}
-    assert found["train"] == ("PyTorchTrainingJob", "Running", "2/2")
-    assert found["done"][1] == "Succeeded"
-    assert "gone" not in found
+    columns = {name: (kind, phase, running) for name, kind, phase, running, *_ in rows}
+    assert columns["train"] == ("PyTorchTrainingJob", "Running", "2/2")
+    assert columns["done"][1] == "Succeeded"
+    assert "gone" not in columns
 
 
 def test_get_takes_names_phases_and_forms(jobs: Jobs, reader: Person) -> None:
@@ -338,15 +338,15 @@ def test_the_proxy_takes_a_right_and_a_controller_that_is_ready(
 
 def left_behind(namespace: str) -> list[str]:
     """Command lines of port-forwards into the namespace that still run."""
-    found = []
+    commands = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = file.read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
         if "port-forward" in words and f"--namespace={namespace}" in words:
-            found.append(" ".join(words))
-    return found
+            commands.append(" ".join(words))
+    return commands
 
 
 def test_without_a_controller_it_says_where_one_was_looked_for(jobs: Jobs, reader: Person, home: str) -> None:

@@ -29,10 +29,10 @@ def jobs(plane: ControlPlane, tmp_path: Path) -> Iterator[TorchJobs]:
     with plane.namespace("theirs") as name:
         options = (f"--namespaces={name}", "--pytorchjobs=*")
         with ControllerProcess(plane, tmp_path, *options):
-            found = TorchJobs(plane, name)
-            found.apply(pytorchjob("train"))
-            found.states("train", "Created=True", "Running=True")
-            yield found
+            jobs = TorchJobs(plane, name)
+            jobs.apply(pytorchjob("train"))
+            jobs.states("train", "Created=True", "Running=True")
+            yield jobs
 
 
 def test_the_verbs_know_jobs_of_a_crd_that_kubeflow_installed(jobs: TorchJobs, tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ class Process(ControllerProcess):
     @property
     def address(self) -> str:
         """Where the process that was started last listens; empty before it says."""
-        found = re.search(r"address +(http://\S+)", self.latest)
-        return found[1] if found else ""
+        match = re.search(r"address +(http://\S+)", self.latest)
+        return match[1] if match else ""
 
     def ask(self, path: str) -> tuple[int, dict[str, Any]]:
         """What it answers: status and body; nothing while it does not listen."""
@@ -55,8 +55,8 @@ class Process(ControllerProcess):
         """The answer to `/readyz` as soon as its status is this."""
 
         def look() -> dict[str, Any] | None:
-            found = self.ask("/readyz")[1]
-            return found if found.get("status") == status else None
+            answer = self.ask("/readyz")[1]
+            return answer if answer.get("status") == status else None
 
         return wait_for(f"{self._options} is {status}: {self.latest}", look, within)
 
@@ -105,8 +105,8 @@ def test_every_role_in_a_process_of_its_own_each_killed_in_the_middle(
     alone: dict[Role, Process], jobs: Jobs, store: Path
 ) -> None:
     choices = chance(3)
-    for each in alone.values():
-        each.becomes("ok")
+    for process in alone.values():
+        process.becomes("ok")
     names = [f"train-{number}" for number in range(3)]
     jobs.apply(*(job(name, replica_type("worker", 3), runPolicy={"backoffLimit": 20}) for name in names))
     for role in choices.sample(list(Role), len(Role)):
@@ -132,10 +132,10 @@ def test_every_role_in_a_process_of_its_own_each_killed_in_the_middle(
         comes_to_rest(jobs, Ledger(store), name)
     status, answer = alone[Role.FRONT].ask(f"/v1/jobs/{jobs.namespace}/{names[0]}")
     assert (status, answer["status"]["phase"]) == (200, "Succeeded")
-    for role, each in alone.items():
-        assert each.becomes("ok"), role
-        assert each.ask("/healthz") == (200, {"status": "ok"}), role
-        assert each.stop() == 0, each.latest
+    for role, process in alone.items():
+        assert process.becomes("ok"), role
+        assert process.ask("/healthz") == (200, {"status": "ok"}), role
+        assert process.stop() == 0, process.latest
 
 
 @pytest.mark.timeout(300)
@@ -143,8 +143,8 @@ def test_the_end_of_a_pod_counts_although_the_bridge_was_dead_and_somebody_delet
     alone: dict[Role, Process], jobs: Jobs, store: Path
 ) -> None:
     """An ordinary deletion of a pod that has ended has no grace period, as the last step of every deletion."""
-    for each in alone.values():
-        each.becomes("ok")
+    for process in alone.values():
+        process.becomes("ok")
     ends = {"done": (0, "Succeeded"), "broken": (2, "Failed")}
     jobs.apply(*(job(name, replica_type("worker", 1, restartPolicy="Never")) for name in ends))
     for name in ends:
@@ -161,7 +161,7 @@ def test_the_end_of_a_pod_counts_although_the_bridge_was_dead_and_somebody_delet
         jobs.wait(name, "phase", phase)
         wait_for(f"the pod of {name} is gone", lambda name=name: not jobs.children(name), 60)  # type: ignore[misc]
         story = Ledger(store).story(jobs.get(name)["metadata"]["uid"])
-        assert not [each for _, each in story.events() if isinstance(each, ReplicaLost)]
+        assert not [event for _, event in story.events() if isinstance(event, ReplicaLost)]
 
 
 # ---- one waits for another ----
@@ -185,8 +185,8 @@ def test_a_standby_answers_and_takes_over_from_a_leader_that_ends_or_is_killed(
     cluster: Cluster, tmp_path: Path, store: Path, namespace: str, jobs: Jobs
 ) -> None:
     with pair(cluster, tmp_path, store, namespace) as (first, second):
-        found = second.becomes("standby")
-        assert re.fullmatch(r"standby: \S+ has the lease", found["notes"][0])
+        answer = second.becomes("standby")
+        assert re.fullmatch(r"standby: \S+ has the lease", answer["notes"][0])
         assert second.stop() == 0, second.latest
         second.start()
         second.becomes("standby")

@@ -67,7 +67,7 @@ class TorchJobs(Jobs):
     def left(self, name: str, kinds: str = "pods,services") -> list[str]:
         """What the job owns, as `Kind/name`."""
         items = self.cluster.get("-n", self.namespace, kinds, "-l", f"{LABEL}={name}")["items"]
-        return sorted(f"{each['kind']}/{each['metadata']['name']}" for each in items)
+        return sorted(f"{manifest['kind']}/{manifest['metadata']['name']}" for manifest in items)
 
     def becomes(self, name: str, *wanted: str) -> None:
         """The job owns these, and nothing else."""
@@ -94,7 +94,7 @@ def controller(jobs: TorchJobs, tmp_path: Path) -> Iterator[ControllerProcess]:
 
 def succeeded(status: dict[str, Any]) -> dict[str, int | None]:
     """How many replicas of each type the status counts so: shortly after their pods have gone."""
-    return {type_: each.get("succeeded") for type_, each in status["replicaStatuses"].items()}
+    return {type_: counts.get("succeeded") for type_, counts in status["replicaStatuses"].items()}
 
 
 @pytest.mark.usefixtures("controller")
@@ -123,8 +123,8 @@ def test_a_job_runs_restarts_and_succeeds_as_with_the_operator(jobs: TorchJobs) 
     jobs.becomes("pair")
     jobs.until("pair", "both have succeeded", lambda status: succeeded(status) == {"Master": 1, "Worker": 1})
     assert jobs.event_message("pair", "PyTorchJobSucceeded") == "PyTorchJob pair is successfully completed."
-    told = {reason for _, reason, _ in jobs.events("pair")}
-    assert {"SuccessfulCreatePod", "SuccessfulCreateService", "ExitedWithCode"} <= told
+    reasons = {reason for _, reason, _ in jobs.events("pair")}
+    assert {"SuccessfulCreatePod", "SuccessfulCreateService", "ExitedWithCode"} <= reasons
 
 
 @pytest.mark.usefixtures("controller")

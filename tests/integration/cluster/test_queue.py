@@ -42,23 +42,23 @@ class Queued(TorchJobs):
 
     def says(self, name: str, *conditions: tuple[str, str, str, str]) -> None:
         """The conditions of the Workload are these: type, status, reason, message."""
-        told = [
+        written = [
             dict(zip(("type", "status", "reason", "message"), condition, strict=True))
             | {"lastTransitionTime": "2026-01-02T03:04:05Z"}
             for condition in conditions
         ]
-        patch = json.dumps({"status": {"conditions": told}})
+        patch = json.dumps({"status": {"conditions": written}})
         self.kubectl("patch", WORKLOAD, name, "--subresource=status", "--type=merge", "-p", patch)
 
 
 def why(controller: ControllerProcess, namespace: str, name: str) -> dict[str, Any]:
     done = program.run("why", name, "-n", namespace, "-o", "json", "--store", str(controller.store))
-    found: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
-    return found
+    answer: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
+    return answer
 
 
 def waits(controller: ControllerProcess, namespace: str, name: str) -> str:
-    return " ".join(each["says"] for each in why(controller, namespace, name).get("waitsFor", ()))
+    return " ".join(wait["says"] for wait in why(controller, namespace, name).get("waitsFor", ()))
 
 
 @pytest.fixture

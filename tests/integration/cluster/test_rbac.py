@@ -136,8 +136,8 @@ def have_neighbours(cluster: ControlPlane, jobs: Jobs) -> None:
     jobs.kubectl("wait", "--for=create", "podgroup/big", f"tensorboard/{jobs.base('big')}", "--timeout=90s")
     labelled = (f"service/{jobs.base('big')}", "podgroup/big")
     jobs.kubectl("label", *labelled, "tensorstack.dev/owner-kind-")
-    for each in labelled:
-        wait_for(f"{each} has its label", partial(has_owner_kind, jobs, each))
+    for label in labelled:
+        wait_for(f"{label} has its label", partial(has_owner_kind, jobs, label))
     jobs.kubectl("scale", "pj/big", "--replicas=1")
     jobs.kubectl("wait", "--for=delete", f"pod/{jobs.base('big')}-worker-1", "--timeout=90s")
     jobs.patch("big", tensorboardSpec={"image": "two"})
@@ -254,7 +254,7 @@ def take_names(jobs: Jobs, projectors: ControllerProcess) -> None:
         )
     jobs.kubectl("create", "configmap", "hosts-hostfile")
     projectors.start()
-    for kind, name in (*(("pj", each) for each in bases), ("dj", "hosts")):
+    for kind, name in (*(("pj", base) for base in bases), ("dj", "hosts")):
         Jobs(jobs.cluster, jobs.namespace, kind).until(
             name, "its name is taken", lambda status: reason(status, "Initialized") == "NameConflict"
         )
@@ -295,8 +295,10 @@ def edited_all_the_time(
 
 def asked(cluster: ControlPlane, account: str) -> list[dict[str, Any]]:
     """What an account has asked for; not the addresses that everybody may look at (`system:discovery`)."""
-    events = [each for each in cluster.audit_log() if each["user"]["username"] == ACCOUNTS + account]
-    return [each for each in events if "resource" in each.get("objectRef", {})]
+    events = [
+        manifest for manifest in cluster.audit_log() if manifest["user"]["username"] == ACCOUNTS + account
+    ]
+    return [event for event in events if "resource" in event.get("objectRef", {})]
 
 
 def as_rules_name_it(event: dict[str, Any]) -> Asked:
@@ -313,7 +315,7 @@ def drive(
     user = f"--serviceaccount={team}:user"
     cluster.kubectl("create", "rolebinding", "user", "--clusterrole=edit", user, "-n", team)
     groups = {"queues": "scheduler", "podgroups": "scheduler", "tensorboards": ""}
-    neighbours = [f"{each}.{part}.tensorstack.dev".replace("..", ".") for each, part in groups.items()]
+    neighbours = [f"{name}.{part}.tensorstack.dev".replace("..", ".") for name, part in groups.items()]
     what = f"--resource={','.join(neighbours)}"
     cluster.kubectl("create", "role", "neighbours", "--verb=get,list", what, "-n", team)
     cluster.kubectl("create", "rolebinding", "neighbours", "--role=neighbours", user, "-n", team)
@@ -336,9 +338,9 @@ def run_whole(cluster: ControlPlane, team: str, folder: Path, *options: str) -> 
 def refused(events: list[dict[str, Any]], team: str) -> list[str]:
     """What was forbidden, but in the namespaces of tests before: while they end nothing may be made in them."""
     return [
-        f"{each['verb']} {each['requestURI']}"
-        for each in events
-        if each["responseStatus"]["code"] == 403 and each["objectRef"].get("namespace", team) == team
+        f"{event['verb']} {event['requestURI']}"
+        for event in events
+        if event["responseStatus"]["code"] == 403 and event["objectRef"].get("namespace", team) == team
     ]
 
 
@@ -350,17 +352,19 @@ def test_each_role_is_granted_what_it_asks_for_and_nothing_else(
         stack.enter_context(rights(cluster, kustomized(cluster, DEPLOY / "overlays" / "roles-split")))
         team = stack.enter_context(cluster.namespace("team"))
         processes = in_processes(cluster, tmp_path)
-        for each in processes.values():
-            stack.enter_context(each)
+        for process in processes.values():
+            stack.enter_context(process)
         drive(cluster, team, processes[Role.PROJECTORS], processes[Role.FRONT], tmp_path)
-        for each in processes.values():
-            assert each.stop() == 0, each.said
+        for process in processes.values():
+            assert process.stop() == 0, process.said
     events = {role: asked(cluster, f"jobledger-{role}") for role in Role}
     for role in Role:
         assert refused(events[role], team) == []
         assert set(map(as_rules_name_it, events[role])) == granted(role), role
-    leases = [each["objectRef"] for each in events[Role.BRIDGE] if each["objectRef"]["resource"] == "leases"]
-    assert {each.get("name", LEASE) for each in leases} == {LEASE}
+    leases = [
+        event["objectRef"] for event in events[Role.BRIDGE] if event["objectRef"]["resource"] == "leases"
+    ]
+    assert {lease.get("name", LEASE) for lease in leases} == {LEASE}
 
 
 @pytest.mark.slow
@@ -473,8 +477,8 @@ def test_a_kind_that_is_switched_on_is_granted_what_it_needs_there_and_nothing_e
         wanted = ("--set=splitRoles=true", f"--set=pytorchjobs.namespaces={{{team}}}")
         stack.enter_context(rights(cluster, charted(helm, *wanted)))
         processes = in_processes(cluster, tmp_path, f"--pytorchjobs={team}")
-        for each in processes.values():
-            stack.enter_context(each)
+        for process in processes.values():
+            stack.enter_context(process)
         cluster.kubectl("create", "serviceaccount", "user", "-n", team)
         user = f"--serviceaccount={team}:user"
         cluster.kubectl("create", "rolebinding", "user", "--clusterrole=edit", user, "-n", team)
@@ -482,8 +486,8 @@ def test_a_kind_that_is_switched_on_is_granted_what_it_needs_there_and_nothing_e
         lead_the_life_of_a_pytorchjob(jobs, processes[Role.PROJECTORS])
         with front_of(processes[Role.FRONT], token_of(cluster, "user", team), team) as opened:
             hand_in_a_pytorchjob(jobs, opened)
-        for each in processes.values():
-            assert each.stop() == 0, each.said
+        for process in processes.values():
+            assert process.stop() == 0, process.said
     for role, rules in grants.items():
         events = asked(cluster, f"jobledger-{role}")[before[role] :]
         assert refused(events, team) == []
@@ -493,5 +497,5 @@ def test_a_kind_that_is_switched_on_is_granted_what_it_needs_there_and_nothing_e
             for resource in rule.resources
             for verb in rule.verbs
         }
-        groups = {each.group for each in allowed}
-        assert {each for each in map(as_rules_name_it, events) if each.group in groups} == allowed, role
+        groups = {access.group for access in allowed}
+        assert {access for access in map(as_rules_name_it, events) if access.group in groups} == allowed, role

@@ -37,11 +37,11 @@ def controller(simulated: ControlPlane, namespace: str, tmp_path: Path) -> Itera
 
 def scraped(controller: ControllerProcess) -> Samples:
     """What Prometheus reads of the controller; nothing while it does not answer."""
-    found = re.findall(r"address +(http://\S+)", controller.said)
-    if not found:
+    addresses = re.findall(r"address +(http://\S+)", controller.said)
+    if not addresses:
         return {}
     try:
-        answer = httpx.get(f"{found[-1]}/metrics", timeout=10, trust_env=False)
+        answer = httpx.get(f"{addresses[-1]}/metrics", timeout=10, trust_env=False)
     except httpx.TransportError:
         return {}
     if answer.status_code != 200:
@@ -53,24 +53,24 @@ def scraped(controller: ControllerProcess) -> Samples:
     }
 
 
-def value(found: Samples, name: str, /, **labels: str) -> float | None:
-    return found.get((f"jobledger_{name}", frozenset(labels.items())))
+def value(samples: Samples, name: str, /, **labels: str) -> float | None:
+    return samples.get((f"jobledger_{name}", frozenset(labels.items())))
 
 
-def of_jobs(found: Samples) -> Samples:
+def of_jobs(samples: Samples) -> Samples:
     counted = {
         series
         for about in CATALOG.values()
         if about.group == "Jobs" and about.type != "gauge"
         for series in about.series
     }
-    return {sample: count for sample, count in found.items() if sample[0] in counted}
+    return {sample: count for sample, count in samples.items() if sample[0] in counted}
 
 
 def succeeded(controller: ControllerProcess) -> Samples | None:
     """The samples, once a job has succeeded."""
-    found = scraped(controller)
-    return found if value(found, "jobs_finished_total", kind=KIND, result="Succeeded", cause="") else None
+    samples = scraped(controller)
+    return samples if value(samples, "jobs_finished_total", kind=KIND, result="Succeeded", cause="") else None
 
 
 def test_what_a_controller_does_shows_in_its_metrics_and_survives_its_death(
@@ -86,25 +86,25 @@ def test_what_a_controller_does_shows_in_its_metrics_and_survives_its_death(
     for index in range(2):
         jobs.end(f"{jobs.base('train')}-worker-{index}")
     jobs.wait("train", "phase", "Succeeded", within=240)
-    found = wait_for("the end", lambda: succeeded(controller))
+    samples = wait_for("the end", lambda: succeeded(controller))
 
-    assert value(found, "leader") == 1
+    assert value(samples, "leader") == 1
     for resource in (KIND, "Pod", "Service"):
-        assert value(found, "watch_synced", resource=resource) == 1
-        silence = value(found, "watch_silence_seconds", resource=resource)
+        assert value(samples, "watch_synced", resource=resource) == 1
+        silence = value(samples, "watch_silence_seconds", resource=resource)
         assert silence is not None
         assert 0 <= silence < 100
-    sent = {dict(labels)["method"] for name, labels in found if name == "jobledger_api_requests_total"}
+    sent = {dict(labels)["method"] for name, labels in samples if name == "jobledger_api_requests_total"}
     assert sent >= {"GET", "WATCH", "POST", "PATCH"}
-    assert value(found, "evidence_orphans") == 0
-    assert value(found, "replica_failures_total", kind=KIND, cause=CAUSE) == 1
-    starts = value(found, "job_start_seconds_count", kind=KIND)
-    assert starts == value(found, "job_duration_seconds_count", kind=KIND, result="Succeeded") == 1
+    assert value(samples, "evidence_orphans") == 0
+    assert value(samples, "replica_failures_total", kind=KIND, cause=CAUSE) == 1
+    starts = value(samples, "job_start_seconds_count", kind=KIND)
+    assert starts == value(samples, "job_duration_seconds_count", kind=KIND, result="Succeeded") == 1
 
     controller.kill()
     controller.start()
     again = wait_for("the same controller", lambda: succeeded(controller))
-    assert of_jobs(again) == of_jobs(found)
+    assert of_jobs(again) == of_jobs(samples)
 
 
 CAUSE = "application exit"
@@ -121,16 +121,16 @@ def test_from_the_job_to_its_pods_it_is_one_trace(
     pods = wait_for("spans of both pods", lambda: _both(receiver, uid))
     (first,) = receiver.named("decide", job_uid=uid, entry_seq=1)
     (observed,) = [span for span in receiver.spans if span.id == first.parent]
-    assert {each.trace for each in (*pods, observed)} == {first.trace}
+    assert {observation.trace for observation in (*pods, observed)} == {first.trace}
     assert {pod.parent for pod in pods} == {first.id}
     wait_for("the span of a status", lambda: receiver.named("write", job_uid=uid, write_verb="patch_status"))
     assert controller.stop() == 0
 
 
 def _both(receiver: Receiver, uid: str) -> list[Span] | None:
-    found = [
-        each
-        for each in receiver.named("write", job_uid=uid, write_verb="create")
-        if each.attributes["jobledger.write.object"].startswith("Pod ")
+    both = [
+        span
+        for span in receiver.named("write", job_uid=uid, write_verb="create")
+        if span.attributes["jobledger.write.object"].startswith("Pod ")
     ]
-    return found if len(found) == 2 else None
+    return both if len(both) == 2 else None

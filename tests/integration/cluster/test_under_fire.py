@@ -156,11 +156,11 @@ def fire(
         crowd = stack.enter_context(
             Crowd(cluster, namespace, size, Ledger(brokers.log if brokers else store))
         )
-        for each in made:
-            stack.enter_context(each)
+        for process in made:
+            stack.enter_context(process)
         yield Fire(crowd, made, brokers)
-        for each in made:
-            logging.getLogger(__name__).warning("a controller said last: %s", each.latest[-4000:])
+        for process in made:
+            logging.getLogger(__name__).warning("a controller said last: %s", process.latest[-4000:])
 
 
 @pytest.mark.slow

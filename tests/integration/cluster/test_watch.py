@@ -39,13 +39,13 @@ BRIEF = WatchPatience(watch=(1, 1))
 async def connected(
     harness: Cluster, *namespaces: str, patience: WatchPatience = PATIENT, context: str = ""
 ) -> AsyncIterator[ApiServerCluster]:
-    found = ApiServerCluster(
+    cluster = ApiServerCluster(
         await Api.connect(ApiServerChoice(harness.kubeconfig, context)),
         namespaces=namespaces,
         patience=patience,
     )
-    yield found
-    await found.close()
+    yield cluster
+    await cluster.close()
 
 
 @dataclass
@@ -55,14 +55,14 @@ class Heard:
     observations: list[Observation] = field(default_factory=list)
     signals: Kept = field(default_factory=Kept)
 
-    async def sink(self, seen: Observation) -> None:
-        self.observations.append(seen)
+    async def sink(self, observation: Observation) -> None:
+        self.observations.append(observation)
 
     def gone(self) -> set[str]:
         """The uids of the jobs and pods that were said to be gone."""
-        found = [observation.job for observation in self.observations if isinstance(observation, JobGone)]
+        uids = [observation.job for observation in self.observations if isinstance(observation, JobGone)]
         return {
-            *found,
+            *uids,
             *(observation.uid for observation in self.observations if isinstance(observation, PodGone)),
         }
 
@@ -126,14 +126,14 @@ async def test_a_relabelled_pod_is_not_gone_and_an_ordinary_deletion_is_not_look
         )
         before = {key: number for key, number in there.api.sent.items() if key[0] == "GET"}
         await there.delete(Ref.of(pods[0]))
-        await until(lambda: any(each.name == "goes" and each.grace == 0 for each in there.known()))
+        await until(lambda: any(child.name == "goes" and child.grace == 0 for child in there.known()))
         await there.release(Ref.of(pods[0]), goes)
         await until(lambda: goes in heard.gone())
         assert {key: number for key, number in there.api.sent.items() if key[0] == "GET"} == before
         cluster.kubectl("label", "-n", namespace, "pod/stays", "tensorstack.dev/owner-kind-")
         await until(lambda: bool(heard.signals.jobs))
         assert stays not in heard.gone()
-        assert "stays" in [each.name for each in there.known()]
+        assert "stays" in [child.name for child in there.known()]
 
 
 async def test_a_list_comes_in_pages(
@@ -144,8 +144,8 @@ async def test_a_list_comes_in_pages(
         names = [f"job-{number}" for number in range(8)]
         for name in names:
             await there.create(words.job(name, namespace=namespace))
-        found = await listed(there.watch())
-        assert [each.object["metadata"]["name"] for each in found] == names
+        changes = await listed(there.watch())
+        assert [change.object["metadata"]["name"] for change in changes] == names
         assert there.api.sent["GET", "200"] >= 3 + 2
 
 
@@ -156,7 +156,7 @@ async def test_services_are_known_without_their_specs(cluster: Cluster, namespac
         cluster.kubectl("create", "-f", "-", input=service(owner, "by-hand"))
 
         def known() -> list[tuple[str, str]]:
-            return [(each.kind, each.name) for each in there.known()]
+            return [(child.kind, child.name) for child in there.known()]
 
         await until(lambda: known() == [("Service", "by-hand")])
         assert not heard.signals.jobs
@@ -233,8 +233,8 @@ async def test_one_kind_of_jobs_that_is_missing_holds_up_only_itself(own: Contro
     async with connected(own, home) as there:
         items = there.watch()
         there_is = await there.create(words.job(namespace=home))
-        found = await next_change(items, lambda change: change.object["kind"] == "PyTorchTrainingJob")
-        assert found.object["metadata"]["uid"] == there_is["metadata"]["uid"]
+        event = await next_change(items, lambda change: change.object["kind"] == "PyTorchTrainingJob")
+        assert event.object["metadata"]["uid"] == there_is["metadata"]["uid"]
         async with asyncio.timeout(90):
             synced = await anext(items)
         assert synced == Synced(synced.at, frozenset({"DeepSpeedJob"}))
@@ -258,8 +258,8 @@ async def test_kinds_of_others_are_found_when_they_are_installed(own: ControlPla
         assert refused.value.message == "PodGroup scheduler.tensorstack.dev/v1beta1 is not installed"
         await asyncio.to_thread(own.install, NEIGHBOUR_CRDS)
         await there.create(group)
-        found = await next_change(items, lambda change: change.object["kind"] == "PodGroup")
-        assert found.object["spec"]["minMember"] == 2
+        event = await next_change(items, lambda change: change.object["kind"] == "PodGroup")
+        assert event.object["spec"]["minMember"] == 2
         await until(lambda: not any(watch.absent for watch in there.watches))
 
 
@@ -277,10 +277,10 @@ def pod_group(owner: Manifest) -> Manifest:
 async def test_a_place_that_the_server_has_forgotten_is_a_new_list(own: ControlPlane, home: str) -> None:
     """An API server that was started again knows nothing of what was before."""
     await asyncio.to_thread(own.restart, "kube-apiserver")
-    told: list[Manifest] = []
+    manifests: list[Manifest] = []
 
     async def tell(_: Verb, raw: Manifest) -> None:
-        told.append(raw)
+        manifests.append(raw)
 
     async def vanished(_: str) -> None:
         raise AssertionError
@@ -292,7 +292,7 @@ async def test_a_place_that_the_server_has_forgotten_is_a_new_list(own: ControlP
         await until(lambda: reflector.progress.synced)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    assert [manifest["metadata"]["name"] for manifest in told] == ["default"]
+    assert [manifest["metadata"]["name"] for manifest in manifests] == ["default"]
     assert reflector.progress.lists == 1
 
 
@@ -371,8 +371,8 @@ class Writer:
             await asyncio.sleep(0.05)
 
     async def step(self) -> None:
-        jobs = [each for each in self.living.values() if each["kind"] == "PyTorchTrainingJob"]
-        pods = [each for each in self.living.values() if each["kind"] == "Pod"]
+        jobs = [manifest for manifest in self.living.values() if manifest["kind"] == "PyTorchTrainingJob"]
+        pods = [manifest for manifest in self.living.values() if manifest["kind"] == "Pod"]
         if len(jobs) < 5:
             self.made += 1
             await self.create(words.job(f"job-{self.made}", namespace=self.namespace))
@@ -389,17 +389,19 @@ class Writer:
 
     async def create(self, manifest: Manifest) -> None:
         try:
-            found = await self.cluster.create(manifest)
+            created = await self.cluster.create(manifest)
         except Conflict:  # the answer to an earlier try was lost
-            found = await self.cluster.get(Ref.of(manifest))
-        self.living[found["metadata"]["uid"]] = found
+            created = await self.cluster.get(Ref.of(manifest))
+        self.living[created["metadata"]["uid"]] = created
 
     async def delete(self, manifest: Manifest) -> None:
         """With a job go its pods; nobody counts on any of them from before the call on."""
         uid = manifest["metadata"]["uid"]
-        doomed = {other for other, each in self.living.items() if uid in (other, words.owner_uid(each))}
+        doomed = {
+            other for other, manifest in self.living.items() if uid in (other, words.owner_uid(manifest))
+        }
         self.deleted |= doomed
-        self.living = {other: each for other, each in self.living.items() if other not in doomed}
+        self.living = {other: manifest for other, manifest in self.living.items() if other not in doomed}
         with suppress(Missing, Conflict):
             await self.cluster.delete(Ref.of(manifest), uid=uid, grace=0)
 
@@ -421,7 +423,7 @@ async def test_an_api_server_that_is_killed_again_and_again_loses_nothing(
             await task
         left = await settled(there, home)
 
-        def told() -> set[str]:
+        def reported() -> set[str]:
             jobs = {
                 observation.job for observation in heard.observations if isinstance(observation, JobObserved)
             }
@@ -429,8 +431,8 @@ async def test_an_api_server_that_is_killed_again_and_again_loses_nothing(
                 observation.uid for observation in heard.observations if isinstance(observation, PodObserved)
             )
 
-        await until(lambda: left.keys() <= told(), "all that is there was told")
-        await until(lambda: told() - left.keys() == heard.gone(), "all that is gone was said to be")
+        await until(lambda: left.keys() <= reported(), "all that is there was reported")
+        await until(lambda: reported() - left.keys() == heard.gone(), "all that is gone was said to be")
         assert heard.gone() <= writer.deleted, "something was said to be gone that nobody deleted"
     unanswered = [number for (_, answer), number in there.api.sent.items() if answer == "none"]
     assert sum(unanswered) > 0, "the API server was never away"
@@ -445,8 +447,8 @@ async def settled(cluster: ApiServerCluster, namespace: str) -> dict[str, Manife
             jobs = await again(lambda: cluster.list(words.JOB_API, "PyTorchTrainingJob", namespace))
             pods = await again(lambda: cluster.list("v1", "Pod", namespace))
             there = {pod["metadata"]["uid"]: pod for pod in pods}
-            known = {each.uid: str(each.version) for each in cluster.known() if each.kind == "Pod"}
-            if known == {uid: each["metadata"]["resourceVersion"] for uid, each in there.items()}:
+            known = {child.uid: str(child.version) for child in cluster.known() if child.kind == "Pod"}
+            if known == {uid: version["metadata"]["resourceVersion"] for uid, version in there.items()}:
                 living = {job["metadata"]["uid"] for job in jobs}
                 orphans = [pod for pod in pods if words.owner_uid(pod) not in living]
                 for orphan in orphans:

@@ -28,10 +28,10 @@ pytestmark = pytest.mark.integration
 @pytest.fixture
 async def there(cluster: Cluster, namespace: str) -> AsyncIterator[ApiServerCluster]:
     """The cluster, watched in one namespace."""
-    found = ApiServerCluster(await Api.connect(ApiServerChoice(cluster.kubeconfig)), namespaces=[namespace])
-    await listed(found.watch())
-    yield found
-    await found.close()
+    writing = ApiServerCluster(await Api.connect(ApiServerChoice(cluster.kubeconfig)), namespaces=[namespace])
+    await listed(writing.watch())
+    yield writing
+    await writing.close()
 
 
 @pytest.fixture
@@ -129,11 +129,11 @@ async def test_what_was_made_is_known_at_once_and_stays_known(
                 )
             )
         )
-        assert [uid_of(each) for each in await known(there, owner)] == made
+        assert [uid_of(manifest) for manifest in await known(there, owner)] == made
     for _ in range(50):
         await asyncio.sleep(0.02)  # the watch tells of them, older than what we know and newer
-        assert [uid_of(each) for each in await known(there, owner)] == made
-    await until(lambda: all(each.phase == "Running" for each in there.known()))
+        assert [uid_of(manifest) for manifest in await known(there, owner)] == made
+    await until(lambda: all(child.phase == "Running" for child in there.known()))
 
 
 # ---- deletion ----------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ async def test_a_running_pod_is_known_to_be_going_at_once(
     await phase(there, ref, "Running")
     await there.delete(ref, uid=uid_of(created))
     assert await grace(there, owner) == [30]
-    await until(lambda: [each.grace for each in there.known()] == [0])  # a kubelet's last word
+    await until(lambda: [child.grace for child in there.known()] == [0])  # a kubelet's last word
     await there.release(ref, uid_of(created))
     assert await known(there, owner) == []
     with pytest.raises(Missing):
@@ -325,8 +325,8 @@ async def test_a_status_that_a_user_wrote_is_set_right_within_seconds(
     assert there.api.sent["PATCH", "200"] == written + 1
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    for each in await there.list("v1", "Pod", namespace):
-        await there.release(Ref.of(each), uid_of(each))
+    for held in await there.list("v1", "Pod", namespace):
+        await there.release(Ref.of(held), uid_of(held))
     await there.close()
 
 
@@ -359,8 +359,8 @@ async def test_an_event_of_many_words_is_cut(
     there: ApiServerCluster, owner: Manifest, namespace: str
 ) -> None:
     await there.emit(happening(owner, "ä" * 5000))
-    [found] = await there.events(namespace, uid_of(owner))
-    assert found.message == "ä" * 1024
+    [event] = await there.events(namespace, uid_of(owner))
+    assert event.message == "ä" * 1024
 
 
 async def test_an_event_in_a_namespace_that_is_gone_is_missing(there: ApiServerCluster) -> None:

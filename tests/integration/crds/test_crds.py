@@ -92,7 +92,7 @@ def manifest(kind: str, spec: Spec, name: str = "job") -> dict[str, Any]:
 
 def resource(kind: str) -> str:
     """What kubectl calls the kind or alias."""
-    names = (names for each in KINDS for names in (each.names, *each.aliases))
+    names = (names for kind in KINDS for names in (kind.names, *kind.aliases))
     return next(f"{name.plural}.{name.group}" for name in names if name.kind == kind)
 
 
@@ -132,12 +132,12 @@ def accepted(answer: Answer) -> None:
 def broken(kind: Kind, rule: Rule) -> bool:
     """Some case of the kind breaks the rule, and says so in the rule's own words if it has any."""
     cases = CASES[kind.names.kind]
-    told = [each.text for each in cases.refused if each.rule == rule.id]
-    told += [each.text for each in cases.kept if each.rule == rule.id]
+    texts = [case.text for case in cases.refused if case.rule == rule.id]
+    texts += [case.text for case in cases.kept if case.rule == rule.id]
     if rule.layer is Layer.SCHEMA:
-        return bool(told)
+        return bool(texts)
     pattern = re.sub(r"<[a-z]+>", "[0-9a-z]+", re.escape(rule.text).replace(r"\<", "<").replace(r"\>", ">"))
-    return any(re.fullmatch(pattern, text) for text in told)
+    return any(re.fullmatch(pattern, text) for text in texts)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
@@ -148,7 +148,7 @@ def test_every_rule_of_the_api_server_is_broken_once(kind: Kind) -> None:
     assert whole == []
 
 
-REFUSED = [(cases.kind, each) for cases in CASES.values() for each in cases.refused]
+REFUSED = [(cases.kind, case) for cases in CASES.values() for case in cases.refused]
 
 
 @pytest.mark.integration
@@ -160,7 +160,7 @@ def test_the_api_server_refuses_what_breaks_a_rule(server: Server, kind: str, ca
     assert case.text in refusal(answer), case.rule
 
 
-KEPT = [(cases, each) for cases in CASES.values() for each in cases.kept]
+KEPT = [(cases, case) for cases in CASES.values() for case in cases.kept]
 
 
 @pytest.mark.integration
@@ -214,7 +214,7 @@ def test_g17_a_finished_job_keeps_its_run_policy(server: Server, cases: Cases) -
         accepted(server.patch(cases.kind, name, {"spec": wish}))
 
 
-ELASTIC = [each for each in CASES.values() if each.scale is not None]
+ELASTIC = [case for case in CASES.values() if case.scale is not None]
 
 
 @pytest.mark.integration

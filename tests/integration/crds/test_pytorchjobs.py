@@ -59,8 +59,12 @@ def jobs() -> Iterator[Any]:
     """The jobs of golden files and examples, and one with every field of a run policy."""
     yield pytest.param(manifest(MAY_CHANGE, "job"), id="everything")
     for path in (*GOLDEN, *EXAMPLES):
-        found = [each for each in yaml.safe_load_all(path.read_text("utf-8")) if each.get("kind") == KIND]
-        yield pytest.param(found[0], id=path.stem)
+        manifests = [
+            manifest
+            for manifest in yaml.safe_load_all(path.read_text("utf-8"))
+            if manifest.get("kind") == KIND
+        ]
+        yield pytest.param(manifests[0], id=path.stem)
 
 
 @pytest.mark.parametrize("job", [*jobs()])
@@ -71,16 +75,18 @@ def test_a_job_is_stored_as_it_was_written(server: Server, job: dict[str, Any]) 
 def objects() -> Iterator[Any]:
     """What golden files say that is made, as far as every API server knows it."""
     for path in GOLDEN:
-        for each in yaml.safe_load_all(path.read_text("utf-8")):
-            if each.get("kind") in BUILT_IN:
-                yield pytest.param(each, id=f"{path.stem}-{each['kind']}-{each['metadata']['name']}")
+        for manifest in yaml.safe_load_all(path.read_text("utf-8")):
+            if manifest.get("kind") in BUILT_IN:
+                yield pytest.param(
+                    manifest, id=f"{path.stem}-{manifest['kind']}-{manifest['metadata']['name']}"
+                )
 
 
 @pytest.mark.parametrize("child", [*objects()])
 def test_what_is_made_is_what_an_api_server_takes(server: Server, child: dict[str, Any]) -> None:
-    found = server.stored(child)
-    assert found["metadata"]["ownerReferences"] == child["metadata"]["ownerReferences"]
-    assert found["metadata"]["labels"] == child["metadata"]["labels"]
+    stored = server.stored(child)
+    assert stored["metadata"]["ownerReferences"] == child["metadata"]["ownerReferences"]
+    assert stored["metadata"]["labels"] == child["metadata"]["labels"]
 
 
 def test_an_autoscaler_is_stored_as_it_was_made_so_that_nothing_is_written_twice(server: Server) -> None:

@@ -57,14 +57,14 @@ def fill(disk: Path) -> Path:
     return ballast
 
 
-async def put(address: Address, seen: list[Observation], within: float = 120) -> None:
+async def put(address: Address, observations: list[Observation], within: float = 120) -> None:
     """All of it is there, parts of it perhaps twice: a client without an answer sends it again."""
     async with asyncio.timeout(within):
         outbox = await opened(address)
         try:
             while True:
                 try:
-                    return await outbox.put(seen)
+                    return await outbox.put(observations)
                 except LogUnavailable:
                     await asyncio.sleep(0.2)
         finally:
@@ -80,10 +80,10 @@ async def opened(address: Address) -> KafkaOutbox:
             await asyncio.sleep(0.2)
 
 
-async def put_for_ever(address: Address, seen: list[Observation]) -> None:
+async def put_for_ever(address: Address, observations: list[Observation]) -> None:
     """Repeats, which change nothing. Raises TimeoutError: no broker takes them."""
     while True:
-        await put(address, seen, within=15)
+        await put(address, observations, within=15)
 
 
 @asynccontextmanager
@@ -99,27 +99,27 @@ async def reading(address: Address) -> AsyncIterator[list[KafkaLog]]:
 
 async def folded(address: Address) -> dict[str, int]:
     """By job, how many entries it has; nothing in the log was skipped."""
-    found: dict[str, int] = {}
+    seqs: dict[str, int] = {}
     async with reading(address) as logs:
         for log in logs:
             reader = Reader()
             async for _ in reader.catch_up(log):
                 pass
             assert not reader.skipped, reader.last_skipped
-            found |= {job: reader.tracked(job).seq for job in reader.jobs}
-    return found
+            seqs |= {job: reader.tracked(job).seq for job in reader.jobs}
+    return seqs
 
 
-def wait_decided(address: Address, seen: list[Observation]) -> None:
+def wait_decided(address: Address, observations: list[Observation]) -> None:
     """Every observation has its entry, one and no more."""
     expected: dict[str, int] = {}
-    for each in seen:
-        expected[each.job] = expected.get(each.job, 0) + 1
+    for observation in observations:
+        expected[observation.job] = expected.get(observation.job, 0) + 1
     wait_for("all is decided", lambda: asyncio.run(folded(address)) == expected)
 
 
-def writable(found: Engine) -> bool:
-    return found.metrics().get("log_writable") == 1.0
+def writable(deciding: Engine) -> bool:
+    return deciding.metrics().get("log_writable") == 1.0
 
 
 @pytest.mark.slow
@@ -128,39 +128,39 @@ def test_a_full_disk_is_said_and_with_room_again_all_goes_on(disk: Path, tmp_pat
     with (
         own_kafka(disk / "kafka") as kafka,
         ledger_topics_on(kafka) as address,
-        engine(tmp_path, str(address)) as found,
+        engine(tmp_path, str(address)) as deciding,
     ):
-        found.becomes(200)
+        deciding.becomes(200)
         asyncio.run(put(address, story[:200]))
         wait_decided(address, story[:200])
         ballast = fill(disk)
         with pytest.raises(TimeoutError):
             asyncio.run(put_for_ever(address, story[:200]))
-        found.becomes(503, "the log cannot be reached")
-        wait_for("the metric says so", lambda: not writable(found))
+        deciding.becomes(503, "the log cannot be reached")
+        wait_for("the metric says so", lambda: not writable(deciding))
         ballast.unlink()
         kafka.start()
         asyncio.run(put(address, story[200:]))
         wait_decided(address, story)
-        found.becomes(200)
-        wait_for("the metric says so", lambda: writable(found))
-        assert "the log cannot be" in found.said or "begun anew" in found.said
-        assert found.process.poll() is None
+        deciding.becomes(200)
+        wait_for("the metric says so", lambda: writable(deciding))
+        assert "the log cannot be" in deciding.said or "begun anew" in deciding.said
+        assert deciding.process.poll() is None
 
 
 def test_without_the_topic_of_snapshots_an_engine_goes_on_and_ends_in_order(
     ledger_topics: Address, tmp_path: Path
 ) -> None:
     story = lives(200)
-    with engine(tmp_path, str(ledger_topics)) as found:
+    with engine(tmp_path, str(ledger_topics)) as deciding:
         asyncio.run(put(ledger_topics, story[:200]))
         wait_decided(ledger_topics, story[:200])
         asyncio.run(delete(ledger_topics, "jobs"))
         asyncio.run(put(ledger_topics, story[200:]))
         wait_decided(ledger_topics, story)
-        found.process.terminate()
-        assert found.process.wait(90) == 0, found.said
-        assert "action=hand-over" in found.said, "that states were not saved is said"
+        deciding.process.terminate()
+        assert deciding.process.wait(90) == 0, deciding.said
+        assert "action=hand-over" in deciding.said, "that states were not saved is said"
 
 
 @pytest.mark.slow
@@ -168,21 +168,21 @@ def test_when_the_log_itself_is_deleted_an_engine_ends_with_a_sentence(
     ledger_topics: Address, tmp_path: Path
 ) -> None:
     story = lives(10)
-    with engine(tmp_path, str(ledger_topics)) as found:
+    with engine(tmp_path, str(ledger_topics)) as deciding:
         asyncio.run(put(ledger_topics, story[:10]))
         wait_decided(ledger_topics, story[:10])
         asyncio.run(delete(ledger_topics, "events"))
         asyncio.run(put(ledger_topics, story[10:]))
-        assert found.process.wait(150) != 0
-        assert f"topics apply --log {ledger_topics}" in found.said
-        assert "Traceback" not in found.said
+        assert deciding.process.wait(150) != 0
+        assert f"topics apply --log {ledger_topics}" in deciding.said
+        assert "Traceback" not in deciding.said
 
 
 def test_a_job_with_events_of_the_future_is_set_aside_and_the_others_are_decided(
     ledger_topics: Address, tmp_path: Path
 ) -> None:
     story = lives(20)
-    strange, well = story[0].job, [each for each in story if each.job != story[0].job]
+    strange, well = story[0].job, [observation for observation in story if observation.job != story[0].job]
     future = history(1, strange)[0].body.replace(b'"type":"JobAdmitted"', b'"type":"JobDreamtOf"')
     assert b"JobDreamtOf" in future
 
@@ -202,14 +202,16 @@ def test_a_job_with_events_of_the_future_is_set_aside_and_the_others_are_decided
             return {record.job for log in logs for record in await records(log) if record.seq > 1}
 
     asyncio.run(foresee())
-    with engine(tmp_path, str(ledger_topics)) as found:
+    with engine(tmp_path, str(ledger_topics)) as deciding:
         asyncio.run(put(ledger_topics, story))
-        wait_for("others are decided", lambda: asyncio.run(others()) == {each.job for each in well})
+        wait_for(
+            "others are decided", lambda: asyncio.run(others()) == {observation.job for observation in well}
+        )
         mine = len(story) - len(well)
         wait_for("what it cannot decide is kept", lambda: len(asyncio.run(letters())) == mine)
-        assert all("the history of this job cannot be folded" in each for each in asyncio.run(letters()))
-        wait_for("they are counted", lambda: found.metrics().get("dead_letters_written_total") == mine)
-        assert "dead-letter" in found.said
+        assert all("the history of this job cannot be folded" in letter for letter in asyncio.run(letters()))
+        wait_for("they are counted", lambda: deciding.metrics().get("dead_letters_written_total") == mine)
+        assert "dead-letter" in deciding.said
 
 
 # ---- a log whose beginning is gone -------------------------------------------------------------------------------
@@ -242,5 +244,5 @@ async def test_when_the_beginning_has_expired_snapshots_stand_for_it_and_else_on
     assert reader.tracked(JOB).seq == (6 if kept else 0)
     assert reader.skipped == (0 if kept else 3)
     assert ("the beginning of a topic is gone" in caplog.text) is not kept
-    assert [each.seq for each in await log.append(history(7, OTHER)[6:])] == [7]
+    assert [record.seq for record in await log.append(history(7, OTHER)[6:])] == [7]
     await log.close()

@@ -46,9 +46,9 @@ class Engine:
 
     def get(self, path: str) -> httpx.Response | None:
         """What it answers; nothing while it does not listen."""
-        found = re.search(r"address +(http://\S+)", self.said)
+        match = re.search(r"address +(http://\S+)", self.said)
         try:
-            return httpx.get(f"{found[1]}{path}" if found else "", timeout=10)
+            return httpx.get(f"{match[1]}{path}" if match else "", timeout=10)
         except (httpx.HTTPError, httpx.UnsupportedProtocol):
             return None
 
@@ -59,12 +59,12 @@ class Engine:
 
     def metrics(self) -> dict[str, float]:
         """What `/metrics` answers, by name, those of several labels added up; nothing while it does not listen."""
-        found: defaultdict[str, float] = defaultdict(float)
+        values: defaultdict[str, float] = defaultdict(float)
         answer = self.get("/metrics")
         for family in text_string_to_metric_families(answer.text if answer else ""):
             for sample in family.samples:
-                found[sample.name.removeprefix("jobledger_")] += sample.value
-        return found
+                values[sample.name.removeprefix("jobledger_")] += sample.value
+        return values
 
     def becomes(self, status: int, says: str = "") -> None:
         def look() -> bool:
@@ -92,24 +92,24 @@ def test_brokers_that_are_away_are_waited_for_at_the_start_and_later(
     kafka = killable_kafka
     with ledger_topics_on(kafka) as address:
         kafka.stop(purge=False)
-        with engine(tmp_path, str(address)) as found:
-            found.becomes(503, "the log cannot be reached")
+        with engine(tmp_path, str(address)) as deciding:
+            deciding.becomes(503, "the log cannot be reached")
             kafka.start()
-            found.becomes(200)
+            deciding.becomes(200)
             kafka.kill()
-            found.becomes(503, "the log cannot be reached")
+            deciding.becomes(503, "the log cannot be reached")
             kafka.start()
-            found.becomes(200)
-            found.process.send_signal(signal.SIGTERM)
-            assert found.process.wait(60) == 0
-            assert "Traceback" not in found.said
+            deciding.becomes(200)
+            deciding.process.send_signal(signal.SIGTERM)
+            assert deciding.process.wait(60) == 0
+            assert "Traceback" not in deciding.said
 
 
 def test_topics_that_are_not_there_end_it_with_a_sentence(kafka: Kafka, tmp_path: Path) -> None:
-    with fresh_address(kafka) as address, engine(tmp_path, str(address)) as found:
-        assert found.process.wait(150) != 0
-        assert f"jobledger topics apply --log {address}" in found.said
-        assert "Traceback" not in found.said
+    with fresh_address(kafka) as address, engine(tmp_path, str(address)) as deciding:
+        assert deciding.process.wait(150) != 0
+        assert f"jobledger topics apply --log {address}" in deciding.said
+        assert "Traceback" not in deciding.said
 
 
 # ---- metrics -----------------------------------------------------------------------------------------------------
@@ -137,26 +137,26 @@ def put(address: Address, observations: list[Observation]) -> None:
 def test_metrics_say_what_waits_in_the_partitions_and_what_was_decided(
     ledger_topics: Address, tmp_path: Path
 ) -> None:
-    with engine(tmp_path, str(ledger_topics)) as found:
-        wait_for("all is owned", lambda: found.metrics().get("partitions_owned") == LEDGER_PARTITIONS, 60)
-        before = found.metrics()
+    with engine(tmp_path, str(ledger_topics)) as deciding:
+        wait_for("all is owned", lambda: deciding.metrics().get("partitions_owned") == LEDGER_PARTITIONS, 60)
+        before = deciding.metrics()
         assert before["partitions"] == LEDGER_PARTITIONS
         assert before["observations_waiting"] == before["observations_total"] == 0
         assert before["partition_takeovers_total"] == LEDGER_PARTITIONS
-        assert before["last_takeover_timestamp_seconds"] > found.began
-        found.process.send_signal(signal.SIGSTOP)
+        assert before["last_takeover_timestamp_seconds"] > deciding.began
+        deciding.process.send_signal(signal.SIGSTOP)
         story = lives(1000)
         put(ledger_topics, story)
-        found.process.send_signal(signal.SIGCONT)
+        deciding.process.send_signal(signal.SIGCONT)
         waited = []
 
         def decided() -> bool:
-            now = found.metrics()
+            now = deciding.metrics()
             waited.append(now["observations_waiting"])
             return now["observations_total"] >= len(story)
 
         wait_for("all is decided", decided, 60)
-        after = found.metrics()
+        after = deciding.metrics()
     assert max(waited) > 0, waited
     assert after["observations_waiting"] == 0
     assert after["observations_total"] == after["observation_to_entry_seconds_count"] == len(story)

@@ -34,9 +34,9 @@ def write(path: Path, drafts: list[EntryDraft]) -> None:
 def read(path: Path) -> list[Record]:
     async def work() -> list[Record]:
         log = await SqliteLog.open(path, read_only=True)
-        found = await records(log)
+        written = await records(log)
         await log.close()
-        return found
+        return written
 
     return asyncio.run(work())
 

@@ -33,20 +33,22 @@ async def decided(address: Address, job: JobUid) -> list[str]:
     working = asyncio.create_task(Worker(address, "aiokafka", WallClock(), session=6.0).run())
     try:
         async with asyncio.timeout(60):
-            while not (found := await records(log)):
+            while not (decided_records := await records(log)):
                 assert not working.done(), working.exception()
                 await asyncio.sleep(0.1)
     finally:
         working.cancel()
         await asyncio.wait([working])
         await log.close()
-    return [decode(each.body).cause.type for each in found]
+    return [decode(record.body).cause.type for record in decided_records]
 
 
 async def test_a_letter_that_is_retried_is_decided_where_its_job_is(ledger_topics: Address) -> None:
-    seen = Story(workers(1), uid="job-late").submit().entries[0].cause
-    elsewhere = 1 - partition_of(seen.job, 2)
-    good = DeadLetter(START, seen.job, encode_observation(seen), "the job's partition is another")
+    observation = Story(workers(1), uid="job-late").submit().entries[0].cause
+    elsewhere = 1 - partition_of(observation.job, 2)
+    good = DeadLetter(
+        START, observation.job, encode_observation(observation), "the job's partition is another"
+    )
     await keep(ledger_topics, elsewhere, DeadLetter(START, JobUid("x"), b"\xff", "unreadable"), good)
     log = ("--log", str(ledger_topics))
 
@@ -59,7 +61,7 @@ async def test_a_letter_that_is_retried_is_decided_where_its_job_is(ledger_topic
     said = await asyncio.to_thread(cli, "dead-letters", "retry", letter, *log)
     assert said == (0, f"retried {letter}: JobObserved of job job-late\n", "")
 
-    assert await decided(ledger_topics, seen.job) == ["JobObserved"]
+    assert await decided(ledger_topics, observation.job) == ["JobObserved"]
     code, out, _ = await asyncio.to_thread(cli, "dead-letters", "list", "-o", "json", *log)
     assert (code, [load["retried"] is not None for load in json.loads(out)]) == (0, [False, True])
     shown = await asyncio.to_thread(cli, "dead-letters", "show", letter, *log)

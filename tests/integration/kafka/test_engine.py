@@ -83,7 +83,7 @@ def lives(count: int, name: str = "job") -> list[Observation]:
     """The lives of so many jobs, side by side."""
     one = life("model")
     jobs = [JobUid(f"{name}-{number}") for number in range(count)]
-    return [each.changed(job=job) for each in one for job in jobs]
+    return [observation.changed(job=job) for observation in one for job in jobs]
 
 
 async def put(address: Address, observations: Sequence[Observation]) -> None:
@@ -108,7 +108,7 @@ async def put_bytes(address: Address, *records: tuple[bytes | None, bytes | None
 
 async def wanted(observations: Sequence[Observation]) -> dict[int, list[bytes]]:
     """By partition, the entries that one owner makes of them, if they are all that was ever put."""
-    found = {}
+    bodies_by_partition = {}
     for partition in PARTITIONS:
         log = MemoryLog()
         mine = [
@@ -117,10 +117,10 @@ async def wanted(observations: Sequence[Observation]) -> dict[int, list[bytes]]:
             if partition_of(observation.job, len(PARTITIONS)) == partition
         ]
         await Owner(log, Reader(), Still()).take(
-            [Delivery(each, place) for place, each in enumerate(mine, 1)]
+            [Delivery(observation, place) for place, observation in enumerate(mine, 1)]
         )
-        found[partition] = [record.body for record in await records(log)]
-    return found
+        bodies_by_partition[partition] = [record.body for record in await records(log)]
+    return bodies_by_partition
 
 
 @asynccontextmanager
@@ -151,25 +151,27 @@ async def ends(logs: Sequence[KafkaLog]) -> int:
 async def decided(address: Address, expected: dict[int, list[bytes]], within: float = 150.0) -> float:
     """Exactly `expected` is in the logs, and nothing is added; the seconds until that was so."""
     begun = time.monotonic()
-    found: dict[int, list[bytes]] = {partition: [] for partition in PARTITIONS}
+    bodies_by_partition: dict[int, list[bytes]] = {partition: [] for partition in PARTITIONS}
     after = dict.fromkeys(PARTITIONS, 0)
     async with reading(address) as logs:
 
         async def read() -> None:
             for number, log in enumerate(logs):
                 async for batch in log.scan(after[number]):
-                    found[number] += [each.body for each in batch]
+                    bodies_by_partition[number] += [record.body for record in batch]
                     after[number] = batch[-1].position
-                assert found[number] == expected[number][: len(found[number])], "not once, or not in order"
+                assert bodies_by_partition[number] == expected[number][: len(bodies_by_partition[number])], (
+                    "not once, or not in order"
+                )
 
         async with asyncio.timeout(within):
-            while found != expected:
+            while bodies_by_partition != expected:
                 await read()
                 await asyncio.sleep(0.05)
         took = time.monotonic() - begun
         await asyncio.sleep(0.3)
         await read()
-    assert found == expected
+    assert bodies_by_partition == expected
     return took
 
 
@@ -220,7 +222,7 @@ async def owns(worker: Worker, partitions: int) -> bool:
 async def test_what_is_put_becomes_the_entries_of_the_embedded_engine(
     ledger_topics: Address, feed: FeedName
 ) -> None:
-    story = [each for number in range(20) for each in life(f"job-{number}")]
+    story = [observation for number in range(20) for observation in life(f"job-{number}")]
     await put(ledger_topics, story)
     async with working(ledger_topics, feed) as worker:
         await decided(ledger_topics, await wanted(story))
@@ -229,9 +231,9 @@ async def test_what_is_put_becomes_the_entries_of_the_embedded_engine(
         assert worker.log_error == ""
     assert not await letters(ledger_topics)
     embedded = MemoryLog()
-    await Owner(embedded, Reader(), Still()).take([Delivery(each) for each in life("job-7")])
+    await Owner(embedded, Reader(), Still()).take([Delivery(observation) for observation in life("job-7")])
     of_one = [decode(body) for bodies in (await entries(ledger_topics)).values() for body in bodies]
-    assert [placeless(each) for each in of_one if each.job == "job-7"] == [
+    assert [placeless(entry) for entry in of_one if entry.job == "job-7"] == [
         placeless(decode(record.body)) for record in await records(embedded)
     ]
 
@@ -269,7 +271,7 @@ async def test_a_topic_of_observations_that_was_made_anew_is_read_from_its_begin
         await put(ledger_topics, after)
         await until(lambda: has(ledger_topics, len(before) + len(after)), 90)
     bodies = [decode(body) for entry in (await entries(ledger_topics)).values() for body in entry]
-    assert sorted(each.seq for each in bodies if each.job == "after-0") == list(range(1, len(life("x")) + 1))
+    assert sorted(body.seq for body in bodies if body.job == "after-0") == list(range(1, len(life("x")) + 1))
     assert not await letters(ledger_topics)
 
 
@@ -293,7 +295,7 @@ async def test_poison_is_kept_as_dead_letters_and_the_rest_is_decided(
         await until(lambda: has_letters(ledger_topics, 5))
     kept = await letters(ledger_topics)
     assert len(kept) == 5
-    assert any("the job's partition is" in each.error for each in kept)
+    assert any("the job's partition is" in letter.error for letter in kept)
 
 
 async def test_timers_fire_in_whoever_takes_over(
@@ -358,8 +360,8 @@ async def members(address: Address) -> int:
         (answer,) = await admin.describe_consumer_groups([address.topic(GROUP)])
     finally:
         await admin.close()
-    ((_, _, _, _, _, found, *_),) = answer.groups
-    return len(found)
+    ((_, _, _, _, _, group_members, *_),) = answer.groups
+    return len(group_members)
 
 
 # ---- several engines ---------------------------------------------------------------------------------------------

@@ -48,7 +48,9 @@ def test_a_reader_gets_all_events_of_all_partitions_from_every_cursor_on(
         lines = sorted(exported.stdout.splitlines())
         live = list(islice(events(address), len(lines)))  # as they come into the topic
         assert sorted(received.line.decode() for received in live) == lines
-        assert {received.line for received in events(address, follow=False)} == {each.line for each in live}
+        assert {received.line for received in events(address, follow=False)} == {
+            received.line for received in live
+        }
         for number in (0, len(live) // 2, len(live) - 2):
             rest = {received.line for received in events(address, after=live[number].cursor, follow=False)}
             assert rest == {received.line for received in live[number + 1 :]}

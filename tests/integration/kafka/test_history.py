@@ -50,7 +50,7 @@ def test_jobs_of_a_log_in_kafka_are_shown_when_no_server_runs(tmp_path: Path, le
 
 
 def ended(url: str) -> set[str]:
-    return {each.name for each in listed(url) if each.phase is Phase.SUCCEEDED}
+    return {row.name for row in listed(url) if row.phase is Phase.SUCCEEDED}
 
 
 def listed(url: str) -> list[JobRow]:

@@ -45,8 +45,8 @@ async def opening() -> AsyncIterator[Callable[[Address], Open]]:
         return again
 
     yield at
-    for each in made:
-        await each.close()
+    for log in made:
+        await log.close()
 
 
 @pytest.fixture
@@ -80,19 +80,19 @@ def numbered(first: int, last: int, job: JobUid = JOB) -> list[EntryDraft]:
     return [EntryDraft(job, seq, b"%d" % seq) for seq in range(first, last + 1)]
 
 
-def seqs(found: Sequence[Record]) -> list[int]:
-    return [each.seq for each in found]
+def seqs(records: Sequence[Record]) -> list[int]:
+    return [record.seq for record in records]
 
 
 async def first_of(log: EventLog, count: int, after: Position = 0) -> list[Record]:
     """The first records that a follower gets, asking again whenever the log cannot be reached."""
-    found: list[Record] = []
+    records: list[Record] = []
     while True:
         with suppress(LogUnavailable):
-            async for batch, *_ in log.follow(found[-1].position if found else after):
-                found += batch
-                if len(found) >= count:
-                    return found
+            async for batch, *_ in log.follow(records[-1].position if records else after):
+                records += batch
+                if len(records) >= count:
+                    return records
         await asyncio.sleep(0.1)
 
 
@@ -163,11 +163,11 @@ async def test_owners_who_take_over_from_each_other_all_the_time_leave_one_histo
 
 async def test_writers_of_two_partitions_do_not_disturb_each_other(ledger_topics: Address) -> None:
     logs = [await KafkaLog.open(ledger_topics, number) for number in (0, 1)]
-    for each in logs:
-        await each.append(numbered(1, 3))
+    for one in logs:
+        await one.append(numbered(1, 3))
     assert [seqs(await records(log)) for log in logs] == [[1, 2, 3]] * 2
-    for each in logs:
-        await each.close()
+    for one in logs:
+        await one.close()
 
 
 async def test_what_a_writer_left_open_is_aborted_by_the_next(ledger_topics: Address, again: Open) -> None:
@@ -192,7 +192,7 @@ async def test_readers_do_not_see_what_is_not_committed_yet(ledger_topics: Addre
         assert await records(log) == await records(reader) == given
         end = await reader.end()
         await open_one.commit_transaction()
-        assert [each.seq for each in await first_of(reader, 1, end)] == [0]
+        assert [record.seq for record in await first_of(reader, 1, end)] == [0]
 
 
 async def test_a_reader_cannot_write(again: Open) -> None:
@@ -278,9 +278,9 @@ async def test_after_a_commit_with_unknown_result_the_log_is_opened_anew_and_kno
     with pytest.raises(OwnerLost, match="not known whether"):
         await log.append(numbered(4, 4))
     owner = await again()
-    found = seqs(await records(owner))
-    assert found == ([1, 2, 3] if took_effect else [1])
-    await owner.append(numbered(len(found) + 1, 5))
+    numbers = seqs(await records(owner))
+    assert numbers == ([1, 2, 3] if took_effect else [1])
+    await owner.append(numbered(len(numbers) + 1, 5))
     assert seqs(await first_of(await again(read_only=True), 5)) == [1, 2, 3, 4, 5]
 
 
@@ -302,30 +302,30 @@ async def test_many_snapshots_are_saved_in_several_transactions(again: Open) -> 
     log = await again()
     await log.save_snapshots(9, snapshots_of(2500))
     await log.save_snapshots(12, snapshots_of(1, 2))
-    covered, found = await (await again()).snapshots()
-    assert (covered, len(found)) == (12, 2500)
-    assert {record.seq for record in found if record.job == "job-0"} == {2}
+    covered, snapshots = await (await again()).snapshots()
+    assert (covered, len(snapshots)) == (12, 2500)
+    assert {record.seq for record in snapshots if record.job == "job-0"} == {2}
 
 
 async def test_closed_jobs_are_kept_on_pages_and_have_no_records_of_their_own(again: Open) -> None:
     log = await again()
     await log.save_snapshots(9, snapshots_of(2500), 17)
-    closed = [replace(each, seq=3, closed=True, body=b"") for each in snapshots_of(2200)]
+    closed = [replace(snapshot, seq=3, closed=True, body=b"") for snapshot in snapshots_of(2200)]
     for start in range(0, 2200, 550):  # pages begin in the middle of a save, and go on in the next
         await log.save_snapshots(10 + start, closed[start : start + 550], 18)
-    covered, found, ended, source = await (await again()).saved()
+    covered, snapshots, ended, source = await (await again()).saved()
     assert (covered, source) == (1660, 18)
-    assert [each.job for each in found] == [f"job-{number}" for number in range(2200, 2500)]
+    assert [snapshot.job for snapshot in snapshots] == [f"job-{number}" for number in range(2200, 2500)]
     assert ended == {f"job-{number}": 3 for number in range(2200)}
 
 
 async def test_the_last_page_of_closed_jobs_is_filled_by_the_next_owner(again: Open) -> None:
-    closed = [replace(each, closed=True, body=b"") for each in snapshots_of(1500)]
+    closed = [replace(snapshot, closed=True, body=b"") for snapshot in snapshots_of(1500)]
     for count in (3, 999, 498):
         await (await again()).save_snapshots(9, [closed.pop() for _ in range(count)])
     log = await again()
-    covered, found, ended, _ = await log.saved()
-    assert (covered, len(found), len(ended)) == (9, 0, 1500)
+    covered, snapshots, ended, _ = await log.saved()
+    assert (covered, len(snapshots), len(ended)) == (9, 0, 1500)
     await log.drop_snapshots()
     assert await (await again()).saved() == (0, [], {}, 0)
 
@@ -333,8 +333,8 @@ async def test_the_last_page_of_closed_jobs_is_filled_by_the_next_owner(again: O
 async def test_large_snapshots_are_saved_too(again: Open) -> None:
     log = await again()
     await log.save_snapshots(9, snapshots_of(12, size=1_000_000))
-    covered, found = await (await again()).snapshots()
-    assert (covered, sum(len(each.body) for each in found)) == (9, 12_000_000)
+    covered, snapshots = await (await again()).snapshots()
+    assert (covered, sum(len(snapshot.body) for snapshot in snapshots)) == (9, 12_000_000)
 
 
 async def test_a_save_that_breaks_off_covers_no_more_than_before(
@@ -356,8 +356,8 @@ async def test_a_save_that_breaks_off_covers_no_more_than_before(
         patched.setattr(AIOKafkaProducer, "commit_transaction", second_fails)
         with pytest.raises(OwnerLost):
             await log.save_snapshots(20, snapshots_of(2500, 2))
-    covered, found = await (await again()).snapshots()
-    assert (covered, len(found)) == (9, 1000)
+    covered, snapshots = await (await again()).snapshots()
+    assert (covered, len(snapshots)) == (9, 1000)
 
 
 async def test_snapshots_of_which_one_is_gone_cover_nothing_until_they_are_saved_again(
@@ -368,11 +368,11 @@ async def test_snapshots_of_which_one_is_gone_cover_nothing_until_they_are_saved
     async with raw(ledger_topics) as stranger:
         await stranger.send_and_wait(ledger_topics.topic("jobs"), None, b"job-1", PARTITION)
     log = await again()
-    covered, found = await log.snapshots()
-    assert (covered, len(found)) == (0, 2)
+    covered, snapshots = await log.snapshots()
+    assert (covered, len(snapshots)) == (0, 2)
     await log.save_snapshots(11, snapshots_of(3))
-    covered, found = await (await again()).snapshots()
-    assert (covered, len(found)) == (11, 3)
+    covered, snapshots = await (await again()).snapshots()
+    assert (covered, len(snapshots)) == (11, 3)
 
 
 async def test_an_owner_recovers_from_snapshots_and_the_tail(again: Open) -> None:
@@ -420,11 +420,11 @@ async def test_foreign_records_stop_neither_readers_nor_the_owner(
     assert (reader.tracked(JOB).seq, list(reader.quarantined)) == (3, ["nobody"])
     with pytest.raises(SeqConflict):  # somebody may have decided this already: look, and decide again
         await log.append(drafts[3:])
-    assert [each async for each in reader.catch_up(log)] == []
+    assert [folded async for folded in reader.catch_up(log)] == []
     await log.append(drafts[3:])
-    for each in (log, await again(read_only=True)):
+    for reading in (log, await again(read_only=True)):
         late = Reader()
-        assert len([folded async for folded in late.catch_up(each)]) == 6
+        assert len([folded async for folded in late.catch_up(reading)]) == 6
         assert (late.tracked(JOB).seq, late.skipped) == (6, 9)
     assert len(await asyncio.wait_for(first_of(log, 15), 90)) == 15
 
@@ -475,8 +475,8 @@ async def test_an_entry_as_large_as_a_record_can_be_is_read_again(again: Open) -
     log = await again()
     body = bytes(range(256)) * (RECORD_LIMIT // 256 - 16)
     await log.append([EntryDraft(JOB, 1, b"x"), EntryDraft(JOB, 2, body), EntryDraft(JOB, 3, b"y")])
-    found = await asyncio.wait_for(first_of(await again(read_only=True), 3), 90)
-    assert [each.body for each in found] == [b"x", body, b"y"]
+    records = await asyncio.wait_for(first_of(await again(read_only=True), 3), 90)
+    assert [record.body for record in records] == [b"x", body, b"y"]
 
 
 # ---- topics that are not there, or not whole ----
@@ -648,9 +648,9 @@ async def test_a_broker_that_is_killed_and_comes_back_loses_nothing(
         assert seq >= acknowledged
         assert seq % 4 == 0
     await log.append(numbered(seq + 1, 300))
-    found = await asyncio.wait_for(following, 150)
-    assert seqs(found) == list(range(1, 301))
-    assert await records(log) == found
+    followed = await asyncio.wait_for(following, 150)
+    assert seqs(followed) == list(range(1, 301))
+    assert await records(log) == followed
 
 
 @pytest.mark.slow
@@ -696,16 +696,16 @@ async def test_what_is_open_while_a_broker_is_away_for_too_long_is_settled_by_th
         with monkeypatch.context() as patched:
             patched.setattr(AIOKafkaProducer, "commit_transaction", silent)
             unknown = await asyncio.gather(
-                *(each.append(numbered(1, 3)) for each in logs), return_exceptions=True
+                *(log.append(numbered(1, 3)) for log in logs), return_exceptions=True
             )
-        assert [type(each) for each in unknown] == [OwnerLost] * 8
-        await asyncio.gather(*(each.close() for each in logs))
+        assert [type(failure) for failure in unknown] == [OwnerLost] * 8
+        await asyncio.gather(*(log.close() for log in logs))
         brittle.kill()
         await asyncio.to_thread(brittle.start)
         for log in await open_all(address):
-            found = seqs(await records(log))
-            assert found in ([], [1, 2, 3])
-            await log.append(numbered(len(found) + 1, 4))
+            numbers = seqs(await records(log))
+            assert numbers in ([], [1, 2, 3])
+            await log.append(numbered(len(numbers) + 1, 4))
             assert seqs(await records(log)) == [1, 2, 3, 4]
             await log.close()
 
@@ -730,7 +730,7 @@ async def test_while_the_broker_is_away_callers_hear_so_and_afterwards_all_goes_
             log.append(numbered(3, 3)),
         )
         heard = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 90)
-        assert [type(each) for each in heard] == [LogUnavailable] * 6 + [OwnerLost]
+        assert [type(answer) for answer in heard] == [LogUnavailable] * 6 + [OwnerLost]
     finally:
         await asyncio.to_thread(brittle.start)
     log = await again()
@@ -797,8 +797,8 @@ async def test_a_broker_that_sleeps_too_long_is_noticed_by_owner_and_followers(
         brittle.resume()
     owner = await once_there(again)
     reader = await again(read_only=True)
-    found = seqs(await records(owner))
-    assert found in ([1], [1, 2, 3])
-    await owner.append(numbered(len(found) + 1, 4))
+    numbers = seqs(await records(owner))
+    assert numbers in ([1], [1, 2, 3])
+    await owner.append(numbered(len(numbers) + 1, 4))
     assert seqs(await asyncio.wait_for(first_of(reader, 4), 90)) == [1, 2, 3, 4]
     assert await records(reader) == await records(owner)

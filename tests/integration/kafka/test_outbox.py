@@ -34,33 +34,35 @@ async def outbox(ledger_topics: Address) -> AsyncIterator[KafkaOutbox]:
     await made.close()
 
 
-def seen(number: int, job: JobUid = JOB, timer: str = "") -> Observation:
+def observed(number: int, job: JobUid = JOB, timer: str = "") -> Observation:
     at = START + timedelta(seconds=number)
     return TimerFired(job=job, at=at, timer=timer or f"t{number}", due_at=at)
 
 
 async def arrived(address: Address) -> list[list[Observation]]:
     """What is in each partition."""
-    found = []
+    partitions_of_observations = []
     for number in range(PARTITIONS):
         topic = Partition(address, address.topic("observations"), number)
         batches = [batch async for batch in topic.read(0, await topic.end())]
-        found.append([decode_observation(each.value or b"") for batch in batches for each in batch])
+        partitions_of_observations.append(
+            [decode_observation(message.value or b"") for batch in batches for message in batch]
+        )
         await topic.close()
-    return found
+    return partitions_of_observations
 
 
 async def test_what_was_put_is_in_the_partition_of_its_job_in_its_order(
     ledger_topics: Address, outbox: KafkaOutbox
 ) -> None:
     jobs = [JobUid(f"job-{number}") for number in range(10)]
-    sent = [seen(number, jobs[number % 10]) for number in range(200)]
+    sent = [observed(number, jobs[number % 10]) for number in range(200)]
     for start in range(0, 200, 40):
         await outbox.put(sent[start : start + 40])
-    found = await arrived(ledger_topics)
-    assert all(found)
-    assert found == [
-        [each for each in sent if partition_of(each.job, PARTITIONS) == number]
+    partitions_of_observations = await arrived(ledger_topics)
+    assert all(partitions_of_observations)
+    assert partitions_of_observations == [
+        [observation for observation in sent if partition_of(observation.job, PARTITIONS) == number]
         for number in range(PARTITIONS)
     ]
 
@@ -77,21 +79,23 @@ async def test_those_who_put_at_the_same_time_keep_their_order(
 
     async def put(through: KafkaOutbox, job: JobUid) -> None:
         for number in range(30):
-            await through.put([seen(number, job)])
+            await through.put([observed(number, job)])
 
     await asyncio.gather(put(outbox, JOB), put(other, OTHER))
     await other.close()
-    found = [each for part in await arrived(ledger_topics) for each in part]
+    observations = [observation for part in await arrived(ledger_topics) for observation in part]
     for job in (JOB, OTHER):
-        assert [each for each in found if each.job == job] == [seen(number, job) for number in range(30)]
+        assert [observation for observation in observations if observation.job == job] == [
+            observed(number, job) for number in range(30)
+        ]
 
 
 async def test_an_observation_larger_than_a_record_becomes_a_dead_letter_and_others_go_on(
     ledger_topics: Address, outbox: KafkaOutbox
 ) -> None:
-    await outbox.put([seen(1), seen(2, timer="x" * RECORD_LIMIT), seen(3)])
+    await outbox.put([observed(1), observed(2, timer="x" * RECORD_LIMIT), observed(3)])
     number = partition_of(JOB, PARTITIONS)
-    assert (await arrived(ledger_topics))[number] == [seen(1), seen(3)]
+    assert (await arrived(ledger_topics))[number] == [observed(1), observed(3)]
     log = await KafkaLog.open(ledger_topics, number, read_only=True)
     (letter,) = await log.dead_letters()
     await log.close()
@@ -118,21 +122,23 @@ async def test_while_the_broker_is_away_putting_fails_and_afterwards_all_arrives
 ) -> None:
     with ledger_topics_on(killable_kafka) as address:
         outbox = await KafkaOutbox.open(address)
-        await outbox.put([seen(1)])
+        await outbox.put([observed(1)])
         await _put_around_an_outage(killable_kafka, outbox)
-        found = (await arrived(address))[partition_of(JOB, PARTITIONS)]
+        observations = (await arrived(address))[partition_of(JOB, PARTITIONS)]
         await outbox.close()
-    assert list(dict.fromkeys(each.at for each in found)) == [seen(number).at for number in range(1, 5)]
+    assert list(dict.fromkeys(observation.at for observation in observations)) == [
+        observed(number).at for number in range(1, 5)
+    ]
 
 
 async def _put_around_an_outage(kafka: Kafka, outbox: KafkaOutbox) -> None:
     kafka.kill()
     try:
         with pytest.raises(LogUnavailable):
-            await asyncio.wait_for(outbox.put([seen(2), seen(3)]), 90)
+            await asyncio.wait_for(outbox.put([observed(2), observed(3)]), 90)
         with pytest.raises(LogUnavailable):
-            await asyncio.wait_for(outbox.put([seen(2), seen(3)]), 90)
+            await asyncio.wait_for(outbox.put([observed(2), observed(3)]), 90)
     finally:
         await asyncio.to_thread(kafka.start)
-    await outbox.put([seen(2), seen(3)])
-    await outbox.put([seen(4)])
+    await outbox.put([observed(2), observed(3)])
+    await outbox.put([observed(4)])

@@ -33,8 +33,8 @@ def lives() -> list[list[Observation]]:
     """What is observed of each job one after the other; each observation makes an entry."""
     story = Story(workers(2), uid="model").submit().at(5).all_pods("Running")
     story.at(9).pod("worker-0", "Succeeded").delete().gone("worker-0").gone("worker-1")
-    seen = [entry.cause for entry in story.entries]
-    return [[each.changed(job=job) for each in seen] for job in JOBS]
+    observations = [entry.cause for entry in story.entries]
+    return [[observation.changed(job=job) for observation in observations] for job in JOBS]
 
 
 @pytest.fixture
@@ -51,17 +51,17 @@ async def put(address: Address, observations: Sequence[Observation]) -> None:
 
 @asynccontextmanager
 async def logs(address: Address, count: int) -> AsyncIterator[list[KafkaLog]]:
-    found = [await KafkaLog.open(address, number, read_only=True) for number in range(count)]
+    logs = [await KafkaLog.open(address, number, read_only=True) for number in range(count)]
     try:
-        yield found
+        yield logs
     finally:
-        for each in found:
-            await each.close()
+        for log in logs:
+            await log.close()
 
 
 async def read(address: Address, count: int) -> list[list[Record]]:
-    async with logs(address, count) as found:
-        return [await records(each) for each in found]
+    async with logs(address, count) as opened:
+        return [await records(log) for log in opened]
 
 
 async def decided(address: Address, count: int, entries: int) -> list[list[Record]]:
@@ -69,50 +69,50 @@ async def decided(address: Address, count: int, entries: int) -> list[list[Recor
     working = asyncio.create_task(Worker(address, "aiokafka", Still(), session=6.0).run())
     try:
         async with asyncio.timeout(90):
-            while sum(map(len, found := await read(address, count))) < entries:
+            while sum(map(len, records := await read(address, count))) < entries:
                 assert not working.done(), working.exception()
                 await asyncio.sleep(0.2)
     finally:
         working.cancel()
         await asyncio.wait([working])
-    return found
+    return records
 
 
 def by_job(partitions: Sequence[Sequence[Record]]) -> dict[JobUid, list[tuple[int, bytes]]]:
-    found: dict[JobUid, list[tuple[int, bytes]]] = {}
-    for each in (record for partition in partitions for record in partition):
-        found.setdefault(each.job, []).append((each.seq, each.body))
-    return found
+    bodies: dict[JobUid, list[tuple[int, bytes]]] = {}
+    for one in (record for partition in partitions for record in partition):
+        bodies.setdefault(one.job, []).append((one.seq, one.body))
+    return bodies
 
 
 async def test_a_ledger_goes_on_with_another_number_of_partitions(ledgers: tuple[Address, Address]) -> None:
     old, new = ledgers
     begun = 2
-    await put(old, [seen for life in lives() for seen in life[:begun]])
+    await put(old, [observation for life in lives() for observation in life[:begun]])
     before = await decided(old, OLD, begun * len(JOBS))
-    async with logs(old, OLD) as found:
-        await found[1].add_dead_letter(DeadLetter(START, JOBS[0], b"\xff", "unreadable"))
+    async with logs(old, OLD) as opened:
+        await opened[1].add_dead_letter(DeadLetter(START, JOBS[0], b"\xff", "unreadable"))
     copied = await asyncio.to_thread(cli, "log", "copy", str(old), str(new))
     said = f"the same in both: {len(JOBS)} jobs, {begun * len(JOBS)} entries"
     assert copied == (0, f"{said}, and 1 dead letter\n", "")
 
     after = await read(new, NEW)
     assert by_job(after) == by_job(before)
-    assert max(decode(each.body).source for each in after[0]) > 0, "the bytes still name the old places"
+    assert max(decode(record.body).source for record in after[0]) > 0, "the bytes still name the old places"
     for number, partition in enumerate(after):
-        assert {partition_of(each.job, NEW) for each in partition} == {number}
-    async with logs(new, NEW) as found:
-        letters = [list(await each.dead_letters()) for each in found]
-        assert [each.error for each in letters[partition_of(JOBS[0], NEW)]] == ["unreadable"]
-        for each in found:
-            assert await each.checkpoint("kube-events") == await each.end()
+        assert {partition_of(record.job, NEW) for record in partition} == {number}
+    async with logs(new, NEW) as opened:
+        letters = [list(await log.dead_letters()) for log in opened]
+        assert [letter.error for letter in letters[partition_of(JOBS[0], NEW)]] == ["unreadable"]
+        for log in opened:
+            assert await log.checkpoint("kube-events") == await log.end()
             reader = Reader()
-            await reader.recover(each)
+            await reader.recover(log)
             assert {reader.tracked(job).source for job in reader.jobs} == {0}
             assert reader.quarantined == {}
 
     # more comes than the old topic had, before anybody decides: none may pass for a repeat because of its place
-    rest = [seen for life in lives() for seen in life[begun:]]
+    rest = [observation for life in lives() for observation in life[begun:]]
     await put(new, rest)
     finished = await decided(new, NEW, sum(map(len, lives())))
     assert {job: len(entries) for job, entries in by_job(finished).items()} == {

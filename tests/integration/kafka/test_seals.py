@@ -52,7 +52,7 @@ async def decided(address: Address, key: bytes | None, *batches: Sequence[Observ
         await reader.recover(log)
         owner = Owner(log, reader, LoopClock(START))
         for batch in batches:
-            await owner.take([Delivery(each) for each in batch])
+            await owner.take([Delivery(observation) for observation in batch])
             snapshots = reader.unsaved()
             await log.save_snapshots(reader.position, snapshots, reader.place)
             reader.saved(snapshots)
@@ -103,7 +103,7 @@ async def stored(address: Address) -> AsyncIterator[Any]:
 
 
 async def under(address: Address, key: bytes) -> list[Any]:
-    return [each async for each in stored(address) if each.key == key]
+    return [name async for name in stored(address) if name.key == key]
 
 
 async def write(address: Address, *rows: Row) -> None:
@@ -180,7 +180,7 @@ async def test_an_altered_snapshot_is_believed_without_the_key(ledger: Address) 
 async def test_a_partitions_snapshots_do_not_hold_in_another(ledger: Address) -> None:
     log = await KafkaLog.open(ledger, 1, read_only=True, key=KEY)
     try:
-        records = [Row(each.key, each.value, each.headers) async for each in stored(ledger)]
+        records = [Row(name.key, name.value, name.headers) async for name in stored(ledger)]
         async with AIOKafkaProducer(**ledger.options(), enable_idempotence=True) as producer:
             for record in records:
                 headers = list(record.headers)

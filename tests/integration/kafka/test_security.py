@@ -121,7 +121,7 @@ def token(user: str, *, for_seconds: float) -> str:
     """An unsigned JWT, which the broker of the tests believes. Source: RFC 7519, section 6."""
     now = time.time()
     parts_ = ({"alg": "none"}, {"sub": user, "iat": now - 5, "exp": now + for_seconds})
-    coded = (base64.urlsafe_b64encode(json.dumps(each).encode()).rstrip(b"=").decode() for each in parts_)
+    coded = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts_)
     return ".".join((*coded, ""))
 
 
@@ -161,15 +161,15 @@ async def test_an_engine_decides_as_the_user_of_its_token(
     bearer = Security("SASL_SSL", "OAUTHBEARER", token_file=file, ca_file=secure.home / "ca.crt")
     address = replace(address_of("admin", secure, f"bearer-{feed}"), security=bearer)
     await topics.apply(address, partitions=1)
-    seen = [entry.cause for entry in Story(workers(1)).submit().entries]
+    observations = [entry.cause for entry in Story(workers(1)).submit().entries]
     async with closing(await KafkaOutbox.open(address)) as outbox:
-        await outbox.put(seen)
+        await outbox.put(observations)
     deciding = asyncio.create_task(Worker(address, feed, WallClock()).run())
     async with closing(await KafkaLog.open(address, 0, read_only=True)) as log:
         await until(log.end, deciding)
         deciding.cancel()
         await asyncio.wait([deciding])
-        assert [decode(record.body).cause for record in await records(log)] == seen
+        assert [decode(record.body).cause for record in await records(log)] == observations
 
 
 def certificate(folder: Path, *signed: str | Path) -> tuple[Path, Path]:
@@ -278,7 +278,7 @@ async def test_whom_nothing_is_granted_sees_no_topic_and_makes_none(
 ) -> None:
     await topics.apply(address_of("admin", secure, "hidden"), partitions=1)
     visitor = address_of("visitor", secure, "hidden")
-    assert all("or we have no right to see it" in each for each in await topics.check(visitor))
+    assert all("or we have no right to see it" in fault for fault in await topics.check(visitor))
     with pytest.raises(StoreUnusable, match="does not let us"):
         await topics.apply(visitor)
 
@@ -311,9 +311,9 @@ async def test_the_rights_of_an_engine_are_enough_to_decide(
     everything = address_of("admin", secure, prefix)
     await topics.apply(everything, partitions=1)
     await grant(admin, "engine", "engine", prefix)
-    seen = [entry.cause for entry in Story(workers(1)).submit().entries]
+    observations = [entry.cause for entry in Story(workers(1)).submit().entries]
     async with closing(await KafkaOutbox.open(everything)) as outbox:
-        await outbox.put(seen)
+        await outbox.put(observations)
 
     deciding = asyncio.create_task(Worker(address_of("engine", secure, prefix), feed, WallClock()).run())
     async with closing(await KafkaLog.open(everything, 0, read_only=True)) as log:
@@ -321,7 +321,7 @@ async def test_the_rights_of_an_engine_are_enough_to_decide(
         deciding.cancel()
         await asyncio.wait([deciding])
         assert deciding.cancelled()
-        assert [decode(record.body).cause for record in await records(log)] == seen
+        assert [decode(record.body).cause for record in await records(log)] == observations
         covered, snapshots = await log.snapshots()
         assert (covered, len(snapshots)) == (1, 1)
 
@@ -358,16 +358,16 @@ async def test_the_front_may_read_and_write_nothing(secure: Kafka, admin: AIOKaf
     await grant(admin, "front", "front", prefix)
     address = address_of("front", secure, prefix)
     ledger = WiredKafka(address, "aiokafka", "", 10.0)
-    async with ledger_of(ledger, frozenset({Role.FRONT})) as found:
-        (log,) = found.partitions.logs
+    async with ledger_of(ledger, frozenset({Role.FRONT})) as front_ledger:
+        (log,) = front_ledger.partitions.logs
         assert await records(log) == []
         assert await log.snapshots() == (0, [])
         assert await log.dead_letter_count() == 0
         with pytest.raises(StoreUnusable, match="does not let us"):
             await log.add_dead_letter(DeadLetter(START, JOB, b"{", "unreadable"))
-        assert found.outbox is not None
+        assert front_ledger.outbox is not None
         with pytest.raises(StoreUnusable, match="does not let us"):
-            await found.outbox.put([entry.cause for entry in Story(workers(1)).submit().entries])
+            await front_ledger.outbox.put([entry.cause for entry in Story(workers(1)).submit().entries])
     async with AIOKafkaProducer(**address.options()) as producer:
         for name in ("events", "jobs", "observations", "dead-letters"):
             with pytest.raises(TopicAuthorizationFailedError):
@@ -382,9 +382,11 @@ async def test_the_rights_to_retry_are_enough(
     everything = address_of("admin", secure, prefix)
     await topics.apply(everything, partitions=1)
     await grant(admin, "front", role, prefix)
-    seen = Story(workers(1)).submit().entries[0].cause
+    observation = Story(workers(1)).submit().entries[0].cause
     async with closing(await KafkaLog.open(everything, 0, read_only=True)) as log:
-        await log.add_dead_letter(DeadLetter(START, seen.job, encode_observation(seen), "mended"))
+        await log.add_dead_letter(
+            DeadLetter(START, observation.job, encode_observation(observation), "mended")
+        )
         security = secure.security("front")
         place.env |= {
             "JOBLEDGER_KAFKA__PROTOCOL": security.protocol,

@@ -53,7 +53,7 @@ async def set_to(admin: AIOKafkaAdminClient, name: str, **settings: str) -> None
 async def make(admin: AIOKafkaAdminClient, *new: NewTopic) -> None:
     """The topics are there, and brokers know it."""
     await admin.create_topics(list(new))
-    names = {each.name for each in new}
+    names = {topic.name for topic in new}
 
     async def known() -> bool:
         there = {topic["topic"]: topic["partitions"] for topic in await admin.describe_topics()}
@@ -119,7 +119,7 @@ async def test_by_itself_a_ledger_gets_twelve_partitions_and_as_many_copies_as_t
 ) -> None:
     await topics.apply(no_topics)
     there = (await topics.survey(no_topics)).there
-    assert {(each.partitions, each.copies) for each in there.values()} == {(12, 1)}
+    assert {(topic_state.partitions, topic_state.copies) for topic_state in there.values()} == {(12, 1)}
 
 
 async def test_applying_again_does_nothing(ledger_topics: Address) -> None:
@@ -148,7 +148,7 @@ async def test_whoever_applies_at_the_same_time_makes_the_same_topics(no_topics:
     assert len(made) == len(set(made))
     there = (await topics.survey(no_topics)).there
     assert len(there) == len(TOPICS)
-    assert {each.partitions for each in there.values()} in ({3}, {12})
+    assert {topic_state.partitions for topic_state in there.values()} in ({3}, {12})
     assert await topics.check(no_topics) == []
 
 
@@ -201,7 +201,7 @@ async def test_a_topic_that_a_broker_made_by_itself_is_refused_and_set_right(
     await make(admin, NewTopic(no_topics.topic("events"), 1, 1))
     said = await topics.check(no_topics)
     name = no_topics.topic("events")
-    assert [each.split(" is ")[0] for each in said if each.startswith(name)] == [
+    assert [fault.split(" is ")[0] for fault in said if fault.startswith(name)] == [
         f"{name}: retention.ms",
         f"{name}: max.message.bytes",
     ]
@@ -288,7 +288,7 @@ async def test_a_job_is_in_the_same_partition_of_what_is_published(
 
 async def test_without_topics_each_is_said_to_be_missing(no_topics: Address) -> None:
     said = await topics.check(no_topics)
-    assert [each.split(":")[0] for each in said] == [no_topics.topic(topic.name) for topic in TOPICS]
+    assert [fault.split(":")[0] for fault in said] == [no_topics.topic(topic.name) for topic in TOPICS]
     with pytest.raises(
         StoreUnusable, match=r"there is no topic .*events.*`jobledger topics apply --log kafka"
     ):
@@ -323,7 +323,7 @@ async def test_on_three_brokers_two_must_have_a_record(killable_kafkas: Kafka) -
     with fresh_address(three) as address:
         await topics.apply(address, partitions=2)
         there = (await topics.survey(address)).there
-        assert {each.copies for each in there.values()} == {3}
+        assert {topic_state.copies for topic_state in there.values()} == {3}
         assert await topics.check(address) == []
 
         admin = AIOKafkaAdminClient(bootstrap_servers=three.servers)

@@ -33,7 +33,7 @@ OTHERS = frozenset(Role) - ENGINE
 
 @pytest.fixture
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    for name in [each for each in os.environ if each.startswith("OTEL_")]:
+    for name in [name for name in os.environ if name.startswith("OTEL_")]:
         monkeypatch.delenv(name)
     with receiving() as server:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.endpoint)
@@ -72,13 +72,13 @@ async def life(address: Address, feed: FeedName, bridge: Instruments, engine: In
 
 async def headers(address: Address, topic: str) -> list[dict[str, bytes | None]]:
     """The headers of all records of a topic, as they lie there."""
-    found: list[Message] = []
+    messages: list[Message] = []
     for number in range(2):
         part = Partition(address, address.topic(topic), number)
         async for batch in part.read(0, await part.end()):
-            found += batch
+            messages += batch
         await part.close()
-    return [dict(each.headers) for each in found]
+    return [dict(message.headers) for message in messages]
 
 
 @pytest.mark.parametrize("feed", ["aiokafka", "faust"])
@@ -86,14 +86,14 @@ async def test_an_entry_carries_the_trace_of_what_was_noticed_in_another_process
     ledger_topics: Address, receiver: Receiver, feed: FeedName
 ) -> None:
     uid = await life(ledger_topics, feed, instruments_of(os.environ), instruments_of(os.environ))
-    observed = {each.id: each for each in receiver.named("observe")}
+    observed = {span.id: span for span in receiver.named("observe")}
     decided = receiver.named("decide", job_uid=uid)
     carried = [
         (header.get("traceparent") or b"").decode() for header in await headers(ledger_topics, EVENTS.name)
     ]
     assert len(carried) == len(decided) >= 3
-    for each in carried:
-        version, trace, span, flags = each.split("-")
+    for carried_trace in carried:
+        version, trace, span, flags = carried_trace.split("-")
         assert (version, int(flags, 16) & 1) == ("00", 1)
         assert observed[bytes.fromhex(span)].trace == bytes.fromhex(trace)
     for one in decided:
@@ -110,6 +110,6 @@ async def test_an_entry_carries_the_trace_of_what_was_noticed_in_another_process
 async def test_without_tracing_no_record_has_such_a_header(ledger_topics: Address) -> None:
     await life(ledger_topics, "aiokafka", Instruments(), Instruments())
     for topic in (EVENTS.name, OBSERVATIONS.name):
-        found = await headers(ledger_topics, topic)
-        assert found
-        assert not any("traceparent" in each for each in found)
+        carried = await headers(ledger_topics, topic)
+        assert carried
+        assert not any("traceparent" in carried_headers for carried_headers in carried)
