@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from jobledger.settings.model import Settings
     from jobledger.wiring.ledger import Kafka
     from projectors.sinks.feeding import Feeder
+    from statemachine.ids import Position
     from statemachine.log.kafka.publishing import Target
 
 
@@ -70,11 +71,22 @@ async def _reset(where: "Path | Kafka") -> None:
 
 
 async def _say_where_to_go_on(live: "Target", feeders: "Sequence[Feeder]") -> None:
-    from jobledger.publishing.topics import offset_behind
-
     rows = [
-        (str(number), str(await offset_behind(live, number, feeder.reached)))
+        (str(number), str(await _offset_behind(live, number, feeder.reached)))
         for number, feeder in enumerate(feeders)
     ]
     common.say(f"the next events are in {live.topic}:")
     common.say(common.columns(("PARTITION", "OFFSET"), rows))
+
+
+async def _offset_behind(live: "Target", number: int, position: "Position") -> int:
+    """The offset of the first event in the partition whose entry is behind `position`, or of the next to come."""
+    from jobledger.publishing.topics import first_late
+    from projectors.contract.binding import position_of
+    from statemachine.log.kafka.reading import Partition
+
+    partition = Partition(live.address, live.topic, number)
+    try:
+        return await first_late(partition, lambda record: position_of(record.headers) > position)
+    finally:
+        await partition.close()

@@ -26,7 +26,7 @@ from jobledger.publishing.cursors import (
 )
 from jobledger.publishing.public_stream import PlacedEvent, Portion
 from jobledger.publishing.sharing import SharedPart, budget
-from jobledger.publishing.topics import existing_partitions
+from jobledger.publishing.topics import existing_partitions, first_late
 from projectors.contract.binding import event_of, position_of
 from projectors.contract.page import PublicEvent
 from statemachine.errors import LogError
@@ -266,33 +266,10 @@ def _is_behind(event: PublicEvent, place: LogPlace) -> bool:
 
 
 async def _first(partition: Partition, is_late: Callable[[PublicEvent], bool]) -> TopicPlace:
-    """The place before the first event that is late; the end where none is.
+    """The place before the first event that is late; the end where none is."""
 
-    By halving: events are in the order of the log, but for those of jobs that were held, which come later, some
-    together. So of what stands there, some are looked at.
-    """
-    low, high = await partition.begin(), await partition.end()
-    while low < high:
-        middle = (low + high) // 2
-        late, reached = await _looked_at(partition, middle, high, is_late)
-        if late is not None:
-            high = late
-        elif reached is not None:
-            low = reached
-        else:
-            high = middle
-    return TopicPlace(high)
+    def is_late_event(message: Message) -> bool:
+        read = event_of(message.key, message.value, message.headers)
+        return read is not None and is_late(read[0])
 
-
-async def _looked_at(
-    partition: Partition, start: int, end: int, is_late: Callable[[PublicEvent], bool]
-) -> tuple[int | None, int | None]:
-    """Of the first events from `start` on the offset of the first late one, else that behind them; or neither."""
-    while start < end:
-        upto = min(end, start + _LOOKED_AT)
-        placed = _placed([message async for batch in partition.read(start, upto) for message in batch])
-        if placed:
-            late = next((each.place.offset - 1 for each in placed if is_late(each.event)), None)
-            return late, None if late is not None else upto
-        start = upto
-    return None, None
+    return TopicPlace(await first_late(partition, is_late_event, _LOOKED_AT))

@@ -1,13 +1,13 @@
 """Topics of public events as commands name them, and their records read back."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final, NamedTuple
 
-from projectors.contract.binding import line_of, position_of
+from projectors.contract.binding import line_of
 from statemachine.errors import StoreUnusable
-from statemachine.ids import Position
 from statemachine.log.kafka.publishing import Target, partitions_of
 from statemachine.log.kafka.reading import Partition
+from statemachine.log.kafka.records import Message
 
 _OFFSETS: Final = 1 << 48
 """More than a partition has."""
@@ -52,15 +52,44 @@ async def lines_in(target: Target) -> AsyncIterator[TopicLine]:
             await partition.close()
 
 
-async def offset_behind(target: Target, number: int, position: Position) -> int:
-    """The offset of the first event in the partition whose entry is behind `position`, or of the next to come."""
-    partition = Partition(target.address, target.topic, number)
-    try:
-        end = await partition.end()
-        async for records in partition.read(0, end):
-            for record in records:
-                if position_of(record.headers) > position:
-                    return record.offset
-    finally:
-        await partition.close()
-    return end
+async def first_late(partition: Partition, is_late: Callable[[Message], bool], looked_at: int = 0) -> int:
+    """The offset of the first record that is late, or the end of the partition where none is.
+
+    Records that follow a late one are late, too, but for events of jobs that were held: these come later than their
+    positions say, some together. So the partition is read from its first record on; or, with `looked_at`, halved, and
+    so many offsets are looked at in each step, which is right as long as no more such events stand together.
+
+    Raises as `Partition` does.
+    """
+    low, high = await partition.begin(), await partition.end()
+    while looked_at and high - low > looked_at:
+        middle = (low + high) // 2
+        late, behind = await _looked_at(partition, middle, high, looked_at, is_late)
+        if late is not None:
+            high = late
+        elif behind is not None:
+            low = behind
+        else:
+            high = middle
+    async for records in partition.read(low, high):
+        for record in records:
+            if is_late(record):
+                return record.offset
+    return high
+
+
+async def _looked_at(
+    partition: Partition, start: int, end: int, size: int, is_late: Callable[[Message], bool]
+) -> tuple[int | None, int | None]:
+    """Of the first records from `start` on the offset of the first late one, else that behind them; or neither."""
+    while start < end:
+        upto = min(end, start + size)
+        there = False
+        async for records in partition.read(start, upto):
+            there = True
+            if (late := next((record.offset for record in records if is_late(record)), None)) is not None:
+                return late, None
+        if there:
+            return None, upto
+        start = upto
+    return None, None

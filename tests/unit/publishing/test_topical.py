@@ -9,10 +9,12 @@ from jobledger.program.errors import CursorRefused
 from jobledger.publishing import topical
 from jobledger.publishing.cursors import LogPlace, TopicPlace
 from jobledger.publishing.topical import TopicStretch, _first, _Followed, _Gone, _resumed
-from projectors.contract.binding import record
+from jobledger.publishing.topics import first_late
+from projectors.contract.binding import position_of, record
 from projectors.contract.envelope import structured
 from projectors.contract.page import PublicEvent
 from statemachine.log.kafka.reading import Partition
+from statemachine.log.kafka.records import Message
 from tests.support.published_lives import published
 
 ENTRIES = published(0, 2)
@@ -145,6 +147,30 @@ async def test_the_first_event_that_is_late_is_looked_for_by_halving() -> None:
     partition.reads = 0
     await _first(cast(Partition, partition), behind(EVENTS[30].position))
     assert partition.reads < 20
+
+
+async def test_a_whole_read_passes_over_no_late_event_where_many_of_held_jobs_came_together() -> None:
+    start = EVENTS[30].position
+    early = [event for event in EVENTS if event.position < start]
+    late = [event for event in EVENTS if event.position >= start]
+    partition = MemoryPartition([*early[:5], *late[:3], *early[5:], *late[3:]])
+
+    def is_late(message: Message) -> bool:
+        return position_of(message.headers) >= start
+
+    first = partition.messages[5].offset
+    assert await first_late(cast(Partition, partition), is_late) == first
+    assert await first_late(cast(Partition, partition), is_late, looked_at=2) > first
+    few_held = MemoryPartition([*early[:-2], *late[:3], *early[-2:], *late[3:]])
+    first = few_held.messages[len(early) - 2].offset
+    assert await first_late(cast(Partition, few_held), is_late, looked_at=6) == first
+
+
+async def test_without_a_late_record_the_first_late_one_is_the_next_to_come() -> None:
+    partition = MemoryPartition(EVENTS)
+    for looked_at in (0, 2):
+        assert await first_late(cast(Partition, partition), lambda _: False, looked_at) >= partition.last - 2
+    assert await first_late(cast(Partition, partition), lambda _: False) == partition.last
 
 
 async def test_a_place_in_the_log_is_found_also_within_an_entry() -> None:
