@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parents[2]
 AXE: Final = "4.14.1"
 """The release of axe-core that looks for what keeps people out."""
+PATIENCE: Final = 90_000
+"""Milliseconds until a page has failed to show something: no measure of speed, as machines are shared."""
 
 
 def chromium() -> str:
@@ -35,7 +37,7 @@ def browser() -> "Iterator[Browser]":
     path = chromium()
     from playwright.sync_api import expect, sync_playwright
 
-    expect.set_options(timeout=30_000)  # not a measure of speed: machines are shared
+    expect.set_options(timeout=PATIENCE)
     # in a container root has no sandbox of its own; the pages are ours
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.harness import wait_for
-from tests.integration.browser import ROOT, axe, barriers, browser, held, once_made
+from tests.integration.browser import PATIENCE, ROOT, axe, barriers, browser, held, once_made
 from tests.integration.cli_words import Place, script
 from tests.support.repetition import SCREENS
 
@@ -64,7 +64,7 @@ class Site:
             locale="en-GB",
             timezone_id="UTC",
         )
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))

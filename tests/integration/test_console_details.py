@@ -13,7 +13,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed: 
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-from tests.integration.browser import ROOT, axe, barriers, held, once_made
+from tests.integration.browser import PATIENCE, ROOT, axe, barriers, held, once_made
 from tests.integration.browser import browser as chromium
 from tests.integration.cli_words import Place, script, wait_until
 from tests.integration.leftovers import end_pods
@@ -77,7 +77,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     found = browser.new_context(viewport={"width": 1440, "height": 1000}, locale="en-GB")
-    found.set_default_timeout(20_000)
+    found.set_default_timeout(PATIENCE)
     yield found
     found.close()
 

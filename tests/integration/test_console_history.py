@@ -10,7 +10,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed: 
 
 from playwright.sync_api import Page, Response, expect
 
-from tests.integration.browser import browser
+from tests.integration.browser import PATIENCE, browser
 from tests.integration.cli_words import Place
 from tests.integration.ports import free_port
 from tests.support.long_life import PAGE, long_life, write
@@ -33,7 +33,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def page() -> Iterator[Page]:
     with browser() as opened:
         made = opened.new_page(viewport={"width": 1440, "height": 1000}, locale="en-GB")
-        made.set_default_timeout(60_000)
+        made.set_default_timeout(PATIENCE)
         yield made
 
 

@@ -13,7 +13,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed: 
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.harness import wait_for
-from tests.integration.browser import browser
+from tests.integration.browser import PATIENCE, browser
 from tests.integration.cli_words import Place, environment, script
 from tests.integration.ports import free_port
 
@@ -47,7 +47,7 @@ def address(place: Place) -> Iterator[str]:
 def context() -> Iterator[BrowserContext]:
     with browser() as opened:
         made = opened.new_context(locale="en-GB")
-        made.set_default_timeout(60_000)
+        made.set_default_timeout(PATIENCE)
         yield made
 
 
@@ -152,7 +152,7 @@ def test_a_page_without_a_stream_says_why_goes_on_asking_and_is_live_as_soon_as_
         place.ok("submit", place.write("train.yaml", script("train", TALKER)))
         page.locator("table.jobs span.phase", has_text="Running").wait_for()
         expect(banner).to_be_visible()
-    expect(banner).to_be_hidden(timeout=60_000)
+    expect(banner).to_be_hidden()
     assert streams(address) == 1
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed: 
 
 from playwright.sync_api import Page, Route, expect
 
-from tests.integration.browser import browser
+from tests.integration.browser import PATIENCE, browser
 from tests.integration.cli_words import Place, script
 from tests.integration.ports import free_port
 
@@ -55,7 +55,7 @@ def log(place: Place) -> Iterator[str]:
 def page() -> Iterator[Page]:
     with browser() as opened:
         found = opened.new_page(locale="en-GB")
-        found.set_default_timeout(30_000)
+        found.set_default_timeout(PATIENCE)
         yield found
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.harness import ControlPlane, wait_for
 from tests.harness.postgres import Postgres
-from tests.integration.browser import browser
+from tests.integration.browser import PATIENCE, browser
 from tests.support.accounts import ACCOUNTS, rights, signed
 from tests.support.cluster_console import ARGS, FORM, IMAGE, KIND, NAME, Site, Visitor, roles_apart, row, told
 from tests.support.cluster_jobs import job, replica_type
@@ -390,7 +390,7 @@ def window(site: Site, person: Person) -> "Iterator[Page]":
         context = opened.new_context(
             extra_http_headers={"Authorization": f"Bearer {person.token}"}, locale="en-GB", timezone_id="UTC"
         )
-        context.set_default_timeout(90_000)
+        context.set_default_timeout(PATIENCE)
         context.add_init_script(
             "delete window.SharedWorker"
         )  # playwright's proxy adds no headers to its requests
