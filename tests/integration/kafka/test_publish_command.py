@@ -1,6 +1,7 @@
 """`jobledger events publish --to kafka:` and `verify --in kafka:`, as an operator uses them."""
 
 import asyncio
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,16 @@ def test_the_whole_log_goes_to_a_topic_of_the_callers_and_the_live_one_goes_on_b
         assert own == asyncio.run(topic_lines(ledger, ledger.topic("cloudevents"), number))
     assert events("publish", "--to", where, "--once", "--log", str(ledger))[1].startswith("0 events more")
     assert events("verify", "--in", where, "--log", str(ledger))[0] == 0
+
+
+def test_an_event_is_shown_by_its_id_as_it_was_published(ledger: Address) -> None:
+    published = asyncio.run(topic_lines(ledger, ledger.topic("cloudevents"), 1))
+    for line in (published[0], published[-1]):
+        shown = events("failed", "show", json.loads(line)["id"], "--log", str(ledger))
+        assert shown == (0, line.decode() + "\n", "")
+    code, _, wrong = events("failed", "show", "nobody/1/0", "--log", str(ledger))
+    assert code == 2
+    assert "the log gives no event nobody/1/0" in wrong
 
 
 def test_what_was_done_to_a_topic_by_hand_is_named(ledger: Address, topic: str) -> None:

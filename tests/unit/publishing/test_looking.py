@@ -39,9 +39,20 @@ def stories() -> list[Story]:
     ]
 
 
+class CountingUnindexed(Counting):
+    """The same of a log that finds no single jobs, as one in Kafka."""
+
+    @property
+    def finds_jobs(self) -> bool:
+        return False
+
+
 @pytest.fixture
 async def log() -> Counting:
-    made = Counting()
+    return await filled(Counting())
+
+
+async def filled(made: Counting) -> Counting:
     for story in stories():
         await made.append([EntryDraft(story.uid, seq, body) for seq, body in enumerate(story.bodies, 1)])
     return made
@@ -91,3 +102,33 @@ async def test_an_entry_is_made_again_without_what_follows_it(log: Counting) -> 
         assert log.given == published.entry.seq
     for wrong in (f"{story.uid}/999/0", "nobody/1/0", story.uid, f"{story.uid}/x/0", ""):
         assert await entry_of(wrong, Partitions([log]), PUBLICATION) is None
+
+
+async def test_where_jobs_are_not_indexed_it_is_looked_for_from_the_end_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(looking, "_FIRST", 2)
+    monkeypatch.setattr(looking, "_WIDER", 2)
+    log = await filled(CountingUnindexed())
+    counts = []
+    for story in stories():
+        log.given = 0
+        for event in of_story(story):
+            id_ = str(event.attributes["id"])
+            published = await entry_of(id_, Partitions([log]), PUBLICATION)
+            assert published is not None
+            assert (event.attributes, event.data) in [
+                (made.attributes, made.data) for made in published.events
+            ]
+        counts.append(log.given / len(of_story(story)))
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] < counts[0] / 2
+    last = stories()[-1]
+    for wrong in (f"{last.uid}/999/0", "nobody/1/0", f"{last.uid}/x/0"):
+        assert await entry_of(wrong, Partitions([log]), PUBLICATION) is None
+
+
+async def test_where_jobs_are_not_indexed_a_job_without_its_first_record_gives_no_event() -> None:
+    log, story = CountingUnindexed(), stories()[0]
+    await log.append([EntryDraft(story.uid, seq, body) for seq, body in enumerate(story.bodies, 1)][1:])
+    assert await entry_of(f"{story.uid}/2/0", Partitions([log]), PUBLICATION) is None
