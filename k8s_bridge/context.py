@@ -26,6 +26,9 @@ class LogContext(Protocol):
     def place_of(self, pod: PodGone) -> Ref | None:
         """The reference to a pod that the log counts as its replica's; None if it does not count this pod."""
 
+    def pod_name(self, job: JobUid, replica: ReplicaName) -> str:
+        """The name of the replica's pods; empty if the log does not know the job."""
+
     def is_forgotten(self, job: JobUid) -> bool:
         """No object of the job should exist any more, and no visit would look for one."""
 
@@ -44,6 +47,10 @@ class NoLog:
     def place_of(self, _: PodGone) -> Ref | None:
         """See LogContext."""
         return None
+
+    def pod_name(self, _: JobUid, __: ReplicaName) -> str:
+        """See LogContext."""
+        return ""
 
     def is_forgotten(self, _: JobUid) -> bool:
         """See LogContext."""

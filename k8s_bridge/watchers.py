@@ -38,6 +38,7 @@ from statemachine.observations import (
     JobObserved,
     Observation,
     PodGone,
+    PodObserved,
     PodUnreadable,
 )
 
@@ -180,7 +181,15 @@ class Bridge:
 
     async def _report(self, item: Change, uid: str) -> None:
         known = self._known_pod(uid)
+        if known is not None and self._is_mislabelled(known, item.object):
+            del self._tracks[uid]  # when it was first reported the log did not have the job
+            known = None
         observations = observe(item, known)
+        if known is None and any(
+            self._is_mislabelled(observation, item.object) for observation in observations
+        ):
+            self.signals.touched(owner_of(item.object))  # the controller puts the labels back
+            return
         for observation in observations:
             await self._pass_on(uid, self._with_record(observation, item.object), item.object)
         track = self._tracks.get(uid)
@@ -190,6 +199,16 @@ class Bridge:
             del self._tracks[uid]
         elif known is not None and item.verb is not Verb.DELETED and not is_controlled(item.object):
             self.signals.touched(known.job)  # the controller may take it back (spec R3)
+
+    def _is_mislabelled(self, observation: Observation, raw: Manifest) -> bool:
+        """By its labels the pod is another replica's than by its name: somebody edited them before the first report.
+
+        The replica of that is kept (`tracks.as_known`), so it has to be the right one.
+        """
+        if not isinstance(observation, PodObserved | PodGone | PodUnreadable):
+            return False
+        name = self.log.pod_name(observation.job, observation.replica)
+        return bool(name) and name != raw["metadata"].get("name")
 
     def _known_pod(self, uid: str) -> PodGone | None:
         track = self._tracks.get(uid)

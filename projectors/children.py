@@ -24,6 +24,7 @@ from projectors.diff import (
     Create,
     Delete,
     Hold,
+    Relabel,
     Release,
     Report,
     SayAbsent,
@@ -307,6 +308,9 @@ class Children:
                 pod = await self._cluster.get(ref)
                 is_it = pod["metadata"]["uid"] == uid and not is_controlled(pod)
                 return await self._take_back(state, pod, labels=labels) if is_it else Done.NOT_THERE
+            case Relabel(ref, uid, labels):
+                await self._cluster.patch(ref, {"metadata": {"labels": dict(labels)}}, uid=uid)
+                return Done.NOT_THERE
             case SayTaken(replica, attempt, uid):
                 gone = PodGone(job=state.uid, at=self._clock.now(), replica=replica, attempt=attempt, uid=uid)
                 await self._observe(gone)

@@ -88,6 +88,18 @@ class TakeBack:
 
 
 @dataclass(frozen=True, slots=True)
+class Relabel:
+    """By its labels the pod, which the log does not have yet, is another replica's than by its name, or none's.
+
+    `labels` are those of the desired pod. Until it has them no report of the pod is of its replica.
+    """
+
+    ref: Ref
+    uid: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class SayTaken:
     """The pod outlives its job, which was deleted with its children orphaned: for the job it is gone."""
 
@@ -104,7 +116,7 @@ class Report:
     uid: str
 
 
-Write = Hold | TakeBack | SayTaken | Report | Create | Update | Delete | Release | SayAbsent
+Write = Hold | TakeBack | Relabel | SayTaken | Report | Create | Update | Delete | Release | SayAbsent
 
 
 def diff(state: JobState, wanted_children: Iterable[Child], live: Sequence[Manifest]) -> Iterator[Write]:
@@ -155,6 +167,9 @@ def _pod(
     uid = PodUid(_uid(manifest))
     replica_of_pod = by_uid.get(uid)
     if replica_of_pod is None:
+        if desired_child is not None and _replica_name(manifest) != desired_child.replica:
+            yield Relabel(Ref.of(manifest), uid, desired_child.build()["metadata"]["labels"])
+            return
         replica, attempt = _replica(state, manifest), attempt_of(manifest)
     else:  # labels and annotations may have been edited since
         replica, attempt = replica_of_pod, replica_of_pod.attempt

@@ -107,5 +107,9 @@ class LatestStates:
         replica = state.replicas.get(pod.replica) if state is not None else None
         if state is None or replica is None or not replica.has_pod or replica.uid != pod.uid:
             return None
-        name = kind_of(state.api_version, state.kind).pod_name(state, replica.name)
-        return Ref("v1", "Pod", state.namespace, name)
+        return Ref("v1", "Pod", state.namespace, self.pod_name(pod.job, replica.name))
+
+    def pod_name(self, job: JobUid, replica: ReplicaName) -> str:
+        """See LogContext."""
+        state = self.state(job)
+        return kind_of(state.api_version, state.kind).pod_name(state, replica) if state is not None else ""

@@ -335,6 +335,36 @@ def decided_by_worker_0() -> Story:
     return story.at(25).pod("worker-0", "Running").at(40).pod("worker-0", "Failed", exit_code=1)
 
 
+# ---- XGBoostTrainingJob -------------------------------------------------------------------------------------------
+
+
+def decided_by_the_master() -> Story:
+    """A worker is evicted and another lost, it is paused once; it ends with its master and is cleaned up."""
+    container = {"name": "xgboost", "image": "xgboost:2", "command": ["python", "train.py"]}
+    types = [
+        {
+            "type": type_,
+            "replicas": number,
+            "template": {"spec": {"containers": [container]}},
+            "restartPolicy": "OnFailure",
+        }
+        for type_, number in (("worker", 2), ("master", 1))
+    ]
+    of = {"replicaSpecs": types, "runPolicy": {"backoffLimit": 2, "cleanUpPolicy": "All"}}
+    story = (
+        Story(of, name="trees", kind="XGBoostTrainingJob", settings=IN_DNS).submit().at(3).all_pods("Running")
+    )
+    story.at(9).pod("worker-1", "Failed", containers=(), reason="Evicted").gone("worker-1")
+    story.at(12).pod("worker-1", "Running").at(20).gone("worker-0").at(21).pod("worker-0", "Running").at(
+        30
+    ).pause()
+    for name in ("worker-0", "worker-1", "master-0"):
+        story.at(32).gone(name)
+    story.at(60).resume().at(62).all_pods("Running").at(90).pod("worker-0", "Succeeded")
+    story.at(95).pod("master-0", "Succeeded")
+    return story.at(96).gone("worker-0").gone("worker-1").gone("master-0")
+
+
 LIVES: tuple[Callable[[], Story], ...] = (
     launched,
     not_launched,
@@ -364,4 +394,5 @@ LIVES: tuple[Callable[[], Story], ...] = (
     submit_job_lost,
     decided_by_the_chief,
     decided_by_worker_0,
+    decided_by_the_master,
 )

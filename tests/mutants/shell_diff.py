@@ -25,6 +25,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_DIFF,
     ),
     Mutant(
+        "diff-edited-labels-are-believed",
+        _DIFF,
+        "if desired_child is not None and _replica_name(manifest) != desired_child.replica:",
+        "if False:",
+        _ON_DIFF,
+    ),
+    Mutant(
         "diff-nothing-is-doubtful",
         _DIFF,
         "yield _delete(state, manifest, doubtful=not state.deleted)",

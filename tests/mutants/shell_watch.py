@@ -164,6 +164,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_WATCHERS,
     ),
     Mutant(
+        "watchers-edited-labels-are-believed",
+        _WATCHERS,
+        "return bool(name) and name != raw",
+        "return False and name != raw",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-edited-labels-wake-nobody",
+        _WATCHERS,
+        "            self.signals.touched(owner_of(item.object))  # the controller puts the labels back\n",
+        "",
+        _ON_WATCHERS,
+    ),
+    Mutant(
         "watchers-unlisted-is-gone",
         _WATCHERS,
         "self.log.place_of(known) if known is not None and known.job in self._tracks else None",

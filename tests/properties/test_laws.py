@@ -8,6 +8,7 @@ from projectors.diff import (
     Create,
     Delete,
     Hold,
+    Relabel,
     Release,
     Report,
     SayAbsent,
@@ -172,6 +173,8 @@ class DictCluster:
             case Delete(ref, uid):
                 assert self.objects[ref.kind, ref.name]["metadata"]["uid"] == uid
                 del self.objects[ref.kind, ref.name]
+            case Relabel(ref, _, labels):
+                self.objects[ref.kind, ref.name]["metadata"]["labels"] |= labels
             case Hold() | Release() | SayAbsent() | SayTaken() | TakeBack() | Report():
                 pass
 

@@ -43,6 +43,7 @@ _USUAL: Final[tuple[Action, ...]] = (
     chaos.delete_job,
     chaos.tensorboard,
     chaos.squat,
+    chaos.relabel_job,
 )
 
 

@@ -178,6 +178,15 @@ async def edit_spec(world: World) -> None:
         world.change(job, world.shape.edit(world.chance, job["spec"]))
 
 
+async def relabel_job(world: World) -> None:
+    """A user gives a job a label, another value for one, or takes one away: its generation stays what it was."""
+    if world.live_jobs():
+        job = world.chance.choice(world.live_jobs())
+        label, value = world.chance.choice(("team", "stage")), world.chance.choice((None, "blue", "red"))
+        world.fault("job_relabelled", f"job {job['metadata']['name']} has the label {label}={value}")
+        world.cluster.objects.patch(Ref.of(job), {"metadata": {"labels": {label: value}}})
+
+
 async def delete_job(world: World) -> None:
     """A user deletes a job, and may create another under its name."""
     if world.live_jobs():
@@ -268,6 +277,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     repeat,
     tensorboard,
     squat,
+    relabel_job,
 )
 FORCE: Final[tuple[Action, ...]] = (*[remove_pod] * 4, log_down, edit_spec)
 """Pods vanish while the log cannot be written: nothing but the log itself tells that they were there."""

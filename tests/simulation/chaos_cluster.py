@@ -155,6 +155,20 @@ async def strip_owner(world: World) -> None:
     world.cluster.objects.patch(Ref.of(pod), {"metadata": fields})
 
 
+async def relabel_pod(world: World) -> None:
+    """Somebody takes one of our labels off a pod, or gives it another value; or the pod gets a label of theirs."""
+    pod = some(world, "Pod")
+    if pod is None or not is_controlled(pod):
+        return
+    name, uid, labels = pod["metadata"]["name"], pod["metadata"]["uid"], pod["metadata"].get("labels") or {}
+    label = world.chance.choice((*sorted(labels), "team"))
+    value = world.chance.choice((None, "another", "1"))
+    world.fault("pod_relabelled", f"pod {name} {uid} has the label {label}={value}")
+    if label != "team":
+        world.pods.relabelled.add(uid)
+    world.cluster.objects.patch(Ref.of(pod), {"metadata": {"labels": {label: value}}})
+
+
 ACTIONS: Final[tuple[Action, ...]] = (
     token_expires,
     overload,
@@ -166,4 +180,5 @@ ACTIONS: Final[tuple[Action, ...]] = (
     end_namespace,
     squat_pod,
     strip_owner,
+    relabel_pod,
 )

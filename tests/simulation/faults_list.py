@@ -98,6 +98,8 @@ FAULTS: Final[dict[str, Fault]] = {
     "pod_name_taken": Fault("a pod that is not ours has the name of a replica", _ACTION),
     "owner_stripped": Fault("a pod loses its owner references", _ACTION),
     "labels_stripped": Fault("and its labels", _FOLLOWS),
+    "pod_relabelled": Fault("a pod loses one label, or has another value for it", _ACTION),
+    "job_relabelled": Fault("a user changes the labels of a job", _ACTION),
     "service_deleted": Fault("somebody deletes a Service", _ACTION),
     "name_taken": Fault("a Service that is not ours has the name of one of ours", _FOLLOWS),
     "tensorboard_deleted": Fault("somebody deletes a TensorBoard", _ACTION),

@@ -44,6 +44,8 @@ class PodRegister:
         self.deleted_by_others: set[PodUid] = set()
         self.stripped: set[PodUid] = set()
         """Those whose owner references somebody took away: nobody deletes them with their jobs."""
+        self.relabelled: set[PodUid] = set()
+        """Those of which somebody changed a label of ours."""
         self.without_values: list[str] = []
         self.twins: list[str] = []
         """Pods made although one of their attempt had been made, and could be known."""

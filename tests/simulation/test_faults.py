@@ -67,6 +67,8 @@ _BY: Final[Mapping[str, Action]] = {
     "pod_name_taken": chaos_cluster.squat_pod,
     "owner_stripped": chaos_cluster.strip_owner,
     "labels_stripped": chaos_cluster.strip_owner,
+    "pod_relabelled": chaos_cluster.relabel_pod,
+    "job_relabelled": chaos.relabel_job,
     "service_deleted": chaos.squat,
     "name_taken": chaos.squat,
     "tensorboard_deleted": chaos.tensorboard,

@@ -13,13 +13,14 @@ from tests.simulation.shapes import PYTORCH
 from tests.simulation.tensorflow_shapes import TENSORFLOW
 from tests.simulation.torch_shapes import TORCH
 from tests.simulation.versions import VersionsWorld, recorded
+from tests.simulation.xgboost_shapes import XGBOOST
 
-_SHAPES = (PYTORCH, TORCH, LAUNCHER, DEEPSPEED, GENERIC, MPI, TENSORFLOW, BEAM)
+_SHAPES = (PYTORCH, TORCH, LAUNCHER, DEEPSPEED, GENERIC, MPI, TENSORFLOW, BEAM, XGBOOST)
 
 
 @family_seeds
 def test_a_history_in_sql_is_what_the_log_folds_to_whatever_its_database_does(seeds: Sequence[int]) -> None:
-    simulate_all(seeds, ProjectedWorld)
+    simulate_all(seeds, ProjectedWorld, _SHAPES)
 
 
 @family_seeds

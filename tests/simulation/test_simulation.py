@@ -101,7 +101,7 @@ def test_the_promises_hold_for_jobs_of_kubeflow_s(seeds: Sequence[int]) -> None:
 
 @pytest.mark.parametrize(
     "shape",
-    [PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, XGBOOST, TENSORFLOW, BEAM],
+    [PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, XGBOOST, MPI, TENSORFLOW, BEAM],
     ids=lambda shape: shape.kinds[0],
 )
 @pytest.mark.parametrize("seed", [3, 17])

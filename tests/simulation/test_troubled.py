@@ -14,8 +14,9 @@ from tests.simulation.shapes import PYTORCH
 from tests.simulation.tensorflow_shapes import TENSORFLOW
 from tests.simulation.torch_shapes import TORCH
 from tests.simulation.troubled import TroubledWorld
+from tests.simulation.xgboost_shapes import XGBOOST
 
-_SHAPES = (PYTORCH, PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, MPI, TENSORFLOW, BEAM)
+_SHAPES = (PYTORCH, PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, MPI, TENSORFLOW, BEAM, XGBOOST)
 
 
 @family_seeds

@@ -39,7 +39,7 @@ EXEMPTIONS: Final = {
     "ended before all was made": Exemption("a job that has ended gets no new Services", 0.5),
     "namespace is going": Exemption("it takes no Events any more, and nobody announces them again", 0.1),
     "pod without owner": Exemption("somebody took its owner references away: it is nobody's", 0.1),
-    "pod without labels": Exemption("somebody took its labels away: no Service selects it", 0.1),
+    "pod without labels": Exemption("somebody took labels of ours off it: no Service selects it", 0.1),
     "snapshot damaged": Exemption("somebody changed its bytes, and no newer one was saved", 0.1),
     "pod out of sight": Exemption("any report of a pod that nobody can see is news", 0.05),
     "report of the present": Exemption("refusals and TensorBoards go to and fro: an old report is news", 0.8),

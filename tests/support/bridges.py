@@ -6,7 +6,7 @@ from typing import Any
 
 from k8s_bridge.context import Known, NoLog, NoSignals
 from k8s_bridge.port import Ref
-from statemachine.ids import JobUid
+from statemachine.ids import JobUid, ReplicaName
 from statemachine.observations import PodGone
 
 
@@ -17,6 +17,7 @@ class LogOf:
     jobs: Known = field(default_factory=dict)
     kind_of: Callable[[JobUid], str] = NoLog().kind_of
     place_of: Callable[[PodGone], Ref | None] = NoLog().place_of
+    pod_name: Callable[[JobUid, ReplicaName], str] = NoLog().pod_name
     is_forgotten: Callable[[JobUid], bool] = NoLog().is_forgotten
 
     def known(self) -> Known:

@@ -510,6 +510,31 @@ async def test_a_pod_that_the_log_knows_and_no_list_shows_is_looked_at_before_it
         assert isinstance(gone, PodGone)
 
 
+async def test_a_pod_whose_labels_were_edited_before_its_first_report_is_reported_when_they_are_back() -> (
+    None
+):
+    """A first report as another replica's would hold for good."""
+    edited = {
+        **POD,
+        "metadata": {**POD["metadata"], "labels": {**POD["metadata"]["labels"], "replica-index": "1"}},
+    }
+    signals, log = Kept(), LogOf(pod_name=lambda _, replica: f"mnist-7ac1b-{replica}")
+    script: Script = [added(JOB), added(edited), Change(Verb.MODIFIED, POD, AT), Synced(AT)]
+    async with following(script, log=log, signals=signals) as (told, _, _):
+        assert [observation.replica for observation in told if isinstance(observation, PodObserved)] == [W0]
+        assert signals.jobs == [J1]
+
+
+async def test_the_end_of_a_pod_whose_labels_were_edited_before_its_first_report_is_not_another_s() -> None:
+    edited = {
+        **POD,
+        "metadata": {**POD["metadata"], "labels": {**POD["metadata"]["labels"], "replica-index": "1"}},
+    }
+    log = LogOf(pod_name=lambda _, replica: f"mnist-7ac1b-{replica}")
+    async with following([added(JOB), Synced(AT), Change(Verb.DELETED, edited, AT)], log=log) as (told, _, _):
+        assert [type(observation) for observation in told] == [JobObserved]
+
+
 async def test_a_pod_that_has_its_labels_again_is_left_to_the_watches() -> None:
     looks: Looked = [POD]
     script: Script = [added(JOB), Synced(AT)]

@@ -319,3 +319,22 @@ def test_a_pod_that_lost_its_owner_before_any_watch_showed_it_is_taken_back_in_i
         ]
 
     lives(story)
+
+
+@pytest.mark.parametrize("index", ["1", None])
+def test_a_pod_whose_labels_were_edited_before_the_log_had_it_goes_on_as_the_replica_of_its_name(
+    index: str | None,
+) -> None:
+    async def story(world: World) -> None:
+        await world.begin()
+        await world.stop()
+        [pod] = world.pods
+        world.cluster.objects.patch(Ref.of(pod), {"metadata": {"labels": {"replica-index": index}}})
+        world.log = MemoryLog()
+        await world.start()
+        [there] = world.pods
+        assert there["metadata"]["uid"] == pod["metadata"]["uid"]
+        assert there["metadata"]["labels"] == pod["metadata"]["labels"]
+        assert world.state.phase is Phase.RUNNING
+
+    lives(story)

@@ -12,6 +12,7 @@ from projectors.diff import (
     Create,
     Delete,
     Hold,
+    Relabel,
     Release,
     Report,
     SayAbsent,
@@ -238,6 +239,23 @@ def test_a_pod_that_is_taken_back_gets_the_labels_of_its_replica() -> None:
     assert isinstance(taken, TakeBack)
     assert taken.labels
     assert is_in_sight({"metadata": {"labels": taken.labels}})
+
+
+@pytest.mark.parametrize("labels", [{}, {"replica-type": "worker", "replica-index": "1"}])
+def test_a_pod_that_the_log_does_not_have_is_the_replica_of_its_name_and_gets_the_labels_back(
+    labels: dict[str, str],
+) -> None:
+    story, edited = Story(workers(1)).submit(), pod()
+    edited["metadata"]["labels"] = labels
+    (relabel,) = writes(story, [service(story), edited])
+    wished = story.children["Pod/mnist-7ac1b-worker-0"]["metadata"]["labels"]
+    assert relabel == Relabel(Ref.of(edited), "worker-0.1", wished)
+
+
+def test_a_pod_that_the_log_has_is_its_replica_s_with_any_labels() -> None:
+    story, edited = running(), pod()
+    edited["metadata"]["labels"] = {"replica-type": "worker", "replica-index": "1"}
+    assert writes(story, [service(story), edited]) == []
 
 
 def test_a_pod_that_outlives_its_job_is_said_to_be_gone() -> None:
