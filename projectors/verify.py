@@ -20,7 +20,7 @@ from statemachine.events import Event
 from statemachine.ids import JobUid, Seq
 from statemachine.log.audit import Verifier
 from statemachine.log.codec import decode_state, encode, encode_state
-from statemachine.log.entry import Entry
+from statemachine.log.entry import WHOLE, Entry
 from statemachine.log.life import decode_most, why_unread
 from statemachine.log.port import UNUSABLE, Record, Snapshot
 from statemachine.log.reader import Reader
@@ -190,8 +190,9 @@ def redecided(entry: Entry, before: JobState, body: bytes) -> Difference | None:
         now = decide(before, entry.cause)
     except Exception as error:  # noqa: BLE001 - any failure of deciding differs from what was recorded
         return Difference(entry.seq, f"deciding the observation again fails: {error!r}", _plain(entry.events))
-    written = encode(entry.changed(events=now))
-    if written == body or written == encode(entry):
+    whole = entry.changed(v=WHOLE)
+    written = encode(whole.changed(events=now))
+    if written == body or written == encode(whole):
         return None
     for number, (old, new) in enumerate(zip(entry.events, now, strict=False), 1):
         if _plain([old]) != _plain([new]):

@@ -98,7 +98,7 @@ class Events(Model):
 
 
 class HistoryView(Model):
-    """The job's entries as they are written in the log, oldest first."""
+    """The job's entries as they are written in the log, oldest first; the cause has a spec that it shares, too."""
 
     items: list[Object]
 

@@ -12,6 +12,7 @@ from jobledger.lives.tables import columns
 from jobledger.lives.wording import clock, events_words, fields, seen_words
 from statemachine.errors import ConfigError
 from statemachine.log.entry import Entry
+from statemachine.log.sharing import spelled_out
 from statemachine.observations import JobGone, JobObserved
 from statemachine.redact import Redactor
 
@@ -118,12 +119,15 @@ def span(text: str) -> tuple[int, float]:
 
 
 def plain(line: HistoryLine, hide: Redactor) -> dict[str, Any]:
-    """A record as plain data: the entry as it is written in the log, its place, its hash, the phase after it."""
+    """A record as plain data: the entry as it is written in the log, its place, its hash, the phase after it.
+
+    A spec that cause and event share is in both.
+    """
     place = {"position": line.record.position, "hash": line.hash}
     if line.entry is None:  # its bytes are not shown: what cannot be read cannot be redacted
         size = {"bytes": len(line.record.body)}
         return {**place, "job": line.record.job, "seq": line.record.seq, "fault": line.fault, **size}
-    written: dict[str, Any] = hide.tree(json.loads(line.record.body))
+    written: dict[str, Any] = hide.tree(spelled_out(json.loads(line.record.body)))
     return {**place, "phase": line.phase.value, **written}
 
 

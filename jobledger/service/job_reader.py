@@ -24,6 +24,7 @@ from statemachine.kind import Names
 from statemachine.kinds import SERVED, kind_of
 from statemachine.log.life import LifeStep, records_of, steps_of
 from statemachine.log.port import Record
+from statemachine.log.sharing import spelled_out
 from statemachine.state import JobState
 
 if TYPE_CHECKING:
@@ -195,9 +196,13 @@ class JobReader:
         return (step for _, step in steps_of(JobUid(uid), records))
 
     async def history(self, uid: str) -> list[dict[str, Any]]:
-        """The job's entries, oldest first, as they are written in the log."""
+        """The job's entries, oldest first, as they are written in the log.
+
+        A spec that cause and event share is in both.
+        """
         return [
-            {"position": record.position, **json.loads(record.body)} for record in await self.records(uid)
+            {"position": record.position, **spelled_out(json.loads(record.body))}
+            for record in await self.records(uid)
         ]
 
     async def why(self, uid: str) -> dict[str, Any]:

@@ -33,8 +33,8 @@ from statemachine.errors import EntryUnreadable
 from statemachine.events import Cause, CauseClass, Event, PhaseEntered
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.kinds import KNOWN
-from statemachine.log.codec import ENTRY_VERSION, entry_hash
-from statemachine.log.entry import GENESIS
+from statemachine.log.codec import entry_hash
+from statemachine.log.entry import GENESIS, WHOLE
 from statemachine.log.port import EventLog, Record
 from statemachine.log.reader import read
 from statemachine.phases import Phase
@@ -161,7 +161,7 @@ class Tally:
         """The entry's events, at least those that count; None for a record that does not follow."""
         if job.lost or record.seq != job.seq + 1:
             return None
-        head = f'{{"v":{ENTRY_VERSION},"job":"{record.job}","seq":{record.seq},"prev":"{job.head}"'
+        head = f'{{"v":{WHOLE},"job":"{record.job}","seq":{record.seq},"prev":"{job.head}"'
         if record.body.startswith(head.encode()) and not _TELLING.search(record.body):
             return ()
         try:

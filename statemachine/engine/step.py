@@ -22,6 +22,7 @@ from statemachine.log.codec import encode, encode_observation, entry_hash
 from statemachine.log.entry import Entry
 from statemachine.log.port import DeadLetter, EntryDraft, EventLog, Record
 from statemachine.log.reader import Folded, Reader
+from statemachine.log.sharing import version
 from statemachine.observations import ActorSource, JobObserved, Observation
 from statemachine.phases import Phase
 from statemachine.state import JobState
@@ -211,6 +212,7 @@ class Owner:
     ) -> _Decision:
         cause, place, trace = delivery
         entry = Entry(
+            v=version(cause, events),
             job=cause.job,
             seq=head.seq + 1,
             prev=head.hash,

@@ -13,13 +13,14 @@ from msgspec import ValidationError, convert
 from msgspec.json import Decoder, Encoder
 
 from statemachine.errors import EntryUnreadable
-from statemachine.log.entry import Entry, EntryBrief, EntryEvents
+from statemachine.log.entry import REFERRING, WHOLE, Entry, EntryBrief, EntryEvents
+from statemachine.log.sharing import NoReference, referring, resolved
 from statemachine.observations import Observation
 from statemachine.state import JobState
 from statemachine.upcasters import UPCASTERS, NotLifted, Registry, lift_observation, upcast
-from statemachine.wire import version_of
 
-ENTRY_VERSION: Final = version_of(Entry)
+ENTRY_VERSION: Final = REFERRING
+"""The newest that is known here. Entries of version 1 are not lifted to it: both are written."""
 
 _JSON: Final = Encoder()
 _ENTRIES: Final = Decoder(Entry)
@@ -27,6 +28,8 @@ _EVENTS: Final = Decoder(EntryEvents)
 _BRIEFS: Final = Decoder(EntryBrief)
 _OBSERVATIONS: Final[Decoder[Observation]] = Decoder(Observation)
 _STATES: Final = Decoder(JobState)
+
+_REFERRING: Final = b'{"v":%d,' % REFERRING
 
 _UNREADABLE: Final = (ValueError, RecursionError)
 """What a decoder raises: not JSON, not UTF-8, not of the type, or nested too deep."""
@@ -38,9 +41,10 @@ def encode(entry: Entry) -> bytes:
     """The bytes of `entry`; equal entries (dicts in the same order) give equal bytes.
 
     Raises:
-        ValueError: a text in it is not Unicode (a lone surrogate), so JSON cannot hold it.
+        ValueError: a text in it is not Unicode (a lone surrogate), so JSON cannot hold it; or it is of version 2, and
+            its cause has another spec than its events.
     """
-    return _JSON.encode(entry)
+    return _JSON.encode(referring(entry) if entry.v == REFERRING else entry)
 
 
 def decode(body: bytes, *, upcasters: Registry = UPCASTERS) -> Entry:
@@ -49,7 +53,11 @@ def decode(body: bytes, *, upcasters: Registry = UPCASTERS) -> Entry:
     Raises:
         EntryUnreadable: the bytes are no such entry.
     """
-    return _decoded(_ENTRIES, body, upcasters)
+    entry = _decoded(_ENTRIES, body, upcasters)
+    try:
+        return resolved(entry) if entry.v == REFERRING else entry
+    except NoReference as error:
+        raise EntryUnreadable(f"the entry cannot be read: {error}", body) from error
 
 
 def decode_events(body: bytes, *, upcasters: Registry = UPCASTERS) -> EntryEvents:
@@ -76,6 +84,11 @@ def _decoded(decoder: Decoder[M], body: bytes, upcasters: Registry) -> M:
         return decoder.decode(body)
     except _UNREADABLE as error:
         return _lifted(body, decoder, error, upcasters)
+
+
+def version_in(body: bytes) -> int:
+    """The version that an entry of this release says at its beginning; 1 of bytes that are no such entry."""
+    return REFERRING if body.startswith(_REFERRING) else WHOLE
 
 
 def entry_hash(body: bytes) -> str:
@@ -137,8 +150,9 @@ def decode_state(body: bytes) -> JobState:
 def _lifted(body: bytes, decoder: Decoder[M], refused: Exception, upcasters: Registry) -> M:
     """The entry that the models refused, if only its shape is old."""
     raw = _parsed(body)
+    version = WHOLE if raw.get("v") == WHOLE else ENTRY_VERSION
     try:
-        lifted = upcast(raw, ENTRY_VERSION, registry=upcasters)
+        lifted = upcast(raw, version, registry=upcasters)
     except NotLifted as error:
         raise EntryUnreadable(f"the entry cannot be read: {error}", body) from error
     if lifted == raw:  # the entry has the present versions, and is wrong

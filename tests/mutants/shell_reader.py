@@ -6,6 +6,7 @@ from tests.mutants.model import Mutant
 
 _READER: Final = "statemachine.log.reader"
 _CODEC: Final = "statemachine.log.codec"
+_SHARING: Final = "statemachine.log.sharing"
 _WIRE: Final = "statemachine.wire"
 _AUDIT: Final = "statemachine.log.audit"
 _COPYING: Final = "statemachine.log.copying"
@@ -17,6 +18,7 @@ _AT: Final = "tests/unit/log/"
 _ON_READER: Final = (_AT + "test_reader.py",)
 _ON_ENDED: Final = ("tests/unit/engine/test_ended_jobs.py",)
 _ON_CODEC: Final = (_AT + "test_codec.py",)
+_ON_SHARING: Final = (_AT + "test_sharing.py",)
 _ON_AUDIT: Final = (_AT + "test_audit.py",)
 _ON_COPYING: Final = (_AT + "test_copying.py",)
 _ON_LIFE: Final = (_AT + "test_life.py",)
@@ -162,6 +164,50 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _WIRE,
         "field(default_factory=lambda: default)",
         "field(default_factory=lambda: 9)",
+        _ON_CODEC,
+    ),
+    Mutant("sharing-order-of-keys-matters", _SHARING, 'Encoder(order="sorted")', "Encoder()", _ON_SHARING),
+    Mutant(
+        "sharing-other-specs-shared",
+        _SHARING,
+        "_SORTED.encode(stated[1]) != _SORTED.encode(cause.spec)",
+        "stated[1] != cause.spec",
+        _ON_SHARING,
+    ),
+    Mutant("sharing-spec-written-twice", _SHARING, "    return REFERRING", "    return WHOLE", _ON_SHARING),
+    Mutant(
+        "sharing-other-spec-lost",
+        _SHARING,
+        " or entry.cause.spec != stated[1]:",
+        ":",
+        _ON_SHARING,
+    ),
+    Mutant(
+        "sharing-damage-read",
+        _SHARING,
+        "if entry.cause.spec != _reference(stated[0]):",
+        "if False:",
+        _ON_SHARING,
+    ),
+    Mutant(
+        "sharing-reference-shown",
+        _SHARING,
+        'return {**raw, "cause": {**cause, "spec": event["spec"]}}',
+        "return raw",
+        _ON_SHARING,
+    ),
+    Mutant(
+        "codec-header-of-another-version",
+        _CODEC,
+        "return REFERRING if body.startswith(_REFERRING) else WHOLE",
+        "return ENTRY_VERSION",
+        _ON_SHARING,
+    ),
+    Mutant(
+        "codec-whole-entry-lifted-to-the-newest",
+        _CODEC,
+        'WHOLE if raw.get("v") == WHOLE else ENTRY_VERSION',
+        "ENTRY_VERSION",
         _ON_CODEC,
     ),
     Mutant("codec-present-entry-lifted", _CODEC, "if lifted == raw:", "if False:", _ON_CODEC),

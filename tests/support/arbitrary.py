@@ -11,6 +11,7 @@ from msgspec import structs
 from statemachine.errors import Problem
 from statemachine.events import Event
 from statemachine.log.entry import Entry
+from statemachine.log.sharing import version
 from statemachine.observations import Observation
 from statemachine.wire import Wire
 
@@ -66,4 +67,6 @@ def _of(annotation: Any) -> Any:
 
 EVENTS = arbitrary(Event)
 OBSERVATIONS = arbitrary(Observation)
-ENTRIES: st.SearchStrategy[Entry] = arbitrary(Entry)
+ENTRIES: st.SearchStrategy[Entry] = arbitrary(Entry).map(
+    lambda entry: entry.changed(v=version(entry.cause, entry.events))
+)

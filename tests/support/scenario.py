@@ -18,6 +18,7 @@ from statemachine.kinds import kind_of
 from statemachine.log.codec import encode, entry_hash
 from statemachine.log.entry import GENESIS, Entry
 from statemachine.log.life import LifeStep, retold
+from statemachine.log.sharing import version
 from statemachine.observations import (
     ChildObserved,
     Container,
@@ -111,6 +112,7 @@ class Story:
         if self.last:
             prev = entry_hash(self.bodies[-1]) if self.bodies else GENESIS
             entry = Entry(
+                v=version(observation, self.last),
                 job=self.uid,
                 seq=len(self.entries) + 1,
                 prev=prev,

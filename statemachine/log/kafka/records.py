@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple, Protocol
 
 from statemachine.ids import JobUid, Position, Seq
-from statemachine.log.codec import ENTRY_VERSION
+from statemachine.log.codec import version_in
 from statemachine.log.kafka.layout import RECORD_LIMIT
 from statemachine.log.port import DeadLetter, EntryDraft, Record, Snapshot
 
@@ -75,7 +75,7 @@ class Covered:
 
 def entry_row(draft: EntryDraft) -> Row:
     """The record of an entry. Headers tell what it is without its being read."""
-    headers = [("type", b"entry"), ("v", b"%d" % ENTRY_VERSION), ("seq", b"%d" % draft.seq)]
+    headers = [("type", b"entry"), ("v", b"%d" % version_in(draft.body)), ("seq", b"%d" % draft.seq)]
     if draft.moved:
         headers.append((_MOVED, b"1"))
     return Row(draft.job.encode(), draft.body, [*headers, *traced(draft.trace)])

@@ -19,6 +19,7 @@ from statemachine.log.kafka.clients import producer, started, stopped
 from statemachine.log.kafka.layout import EVENTS, OBSERVATIONS
 from statemachine.log.kafka.records import entry_row
 from statemachine.log.port import EntryDraft
+from statemachine.log.sharing import version
 from statemachine.state import JobState
 
 BARE: Final = "bare"
@@ -90,6 +91,7 @@ class Bare:
         if not events:
             return None
         entry = Entry(
+            v=version(observation, events),
             job=observation.job,
             seq=seq + 1,
             prev=head,

@@ -11,6 +11,7 @@ from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.log.codec import encode, encode_state, entry_hash
 from statemachine.log.entry import GENESIS, Entry
 from statemachine.log.port import EntryDraft, Snapshot
+from statemachine.log.sharing import version
 from statemachine.observations import (
     Container,
     ContainerStatus,
@@ -66,6 +67,7 @@ class LongLife(NamedTuple):
             events = decide(state, observation)
             assert events
             entry = Entry(
+                v=version(observation, events),
                 job=_MODEL,
                 seq=seq,
                 prev=head,

@@ -13,7 +13,8 @@ OTHER: Final = "00000000-0000-0000-0000-000000000002"
 class Case:
     """`verdict` with its finding at entry `at`, which says `says`; a reader accepts `folds` entries of the history.
 
-    Of the `invalid` the first finding counts. `life` is one of `0.1.0-policy.7`: 10 entries, or 15 with `succeeded`.
+    Of the `invalid` the first finding counts. `life` is one of the folder `release`: 10 entries, 15 with `succeeded`,
+    13 with `elastic`, 9 with `labelled`.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Case:
     at: int = 0
     says: str = ""
     life: str = "restarted"
+    release: str = "0.1.0-policy.7"
 
 
 def put(**values: object) -> Any:
@@ -193,7 +195,7 @@ CHANGED: Final = (
 )
 
 UNKNOWN: Final = (
-    Case("newer_entry_version", m.forged(4, put(v=2)), "invalid", 3, 4, "newer jobledger"),
+    Case("newer_entry_version", m.forged(4, put(v=3)), "invalid", 3, 4, "newer jobledger"),
     Case("newer_event_version", m.forged(4, event(0, v=2)), "invalid", 3, 4, "ReplicaFailed has version 2"),
     Case(
         "older_event_version",
@@ -271,4 +273,29 @@ FORGED: Final = (
     ),
 )
 
-CASES: Final = (*VALID, *WARNED_OF, *MISSING, *CHANGED, *UNKNOWN, *FORGED)
+_OTHER_EVENT: Final = "does not refer to the spec of event 1"
+_OWN_SPEC: Final = {"replicaSpecs": [{"type": "worker", "replicas": 1}]}
+
+REFERENCES: Final = tuple(
+    Case(name, m.forged(at, change), "invalid", 13, at, says, "elastic", "0.1.0-once")
+    for name, at, change, says in (
+        ("reference_to_another_event", 1, cause(spec={"$ref": "#/events/1/spec"}), _OTHER_EVENT),
+        ("reference_that_is_none", 1, cause(spec={"$ref": 0}), _OTHER_EVENT),
+        ("spec_in_full_in_version_2", 1, cause(spec=_OWN_SPEC), _OTHER_EVENT),
+        ("no_spec_in_version_2", 1, without("cause", "spec"), "missing required field `spec`"),
+        ("reference_in_version_1", 1, put(v=1), "event 1 is decided otherwise now"),
+        ("pod_in_version_2", 4, put(v=2), "its cause is no JobObserved but a PodObserved"),
+    )
+)
+REFERENCE_TO_NOTHING: Final = Case(
+    "reference_to_a_missing_event",
+    m.forged(4, without("events", 0)),
+    "invalid",
+    9,
+    4,
+    "no event has one",
+    "labelled",
+    "0.1.0-once",
+)
+
+CASES: Final = (*VALID, *WARNED_OF, *MISSING, *CHANGED, *UNKNOWN, *FORGED, *REFERENCES, REFERENCE_TO_NOTHING)

@@ -52,7 +52,7 @@ def summed_up(case: Case, reported: Sequence[Verdict]) -> tuple[str, int, str]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_damaged_history_gets_its_verdict_where_it_is_damaged(case: Case) -> None:
-    verdict, at, says = summed_up(case, verdicts(case.damage(records(case.life))))
+    verdict, at, says = summed_up(case, verdicts(case.damage(records(case.life, case.release))))
     assert (verdict, at) == (case.verdict, case.at), says
     assert case.says in says
 
@@ -60,7 +60,8 @@ def test_a_damaged_history_gets_its_verdict_where_it_is_damaged(case: Case) -> N
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_damaged_history_folds_as_far_as_it_holds(case: Case) -> None:
     reader = Reader()
-    assert sum(reader.accept(record) is not None for record in case.damage(records(case.life))) == case.folds
+    log = case.damage(records(case.life, case.release))
+    assert sum(reader.accept(record) is not None for record in log) == case.folds
 
 
 def test_there_are_cases_of_every_verdict_and_no_two_of_a_name() -> None:

@@ -344,6 +344,8 @@ async def test_events_history_and_why_of_a_job() -> None:
         await until(ended)
         history = (await client.get("/v1/jobs/default/train/history")).json()["items"]
         assert [item["seq"] for item in history] == list(range(1, len(history) + 1))
+        assert history[0]["cause"]["spec"] == history[0]["events"][0]["spec"]
+        assert "replicaSpecs" in history[0]["cause"]["spec"]
         assert (await client.get("/v1/jobs/default/train/why")).json()["incidents"]
 
 

@@ -55,6 +55,13 @@ def test_history_as_data_holds_the_entry_as_written_its_hash_and_the_phase_after
     )
 
 
+def test_history_as_data_has_a_spec_that_is_written_once_in_cause_and_event(ask: Ask) -> None:
+    (first,) = json.loads(ask("history", "mnist", "--seq", "1", "-o", "json").out)
+    assert first["v"] == 2
+    assert first["cause"]["spec"] == first["events"][0]["spec"]
+    assert "replicaSpecs" in first["cause"]["spec"]
+
+
 def test_full_history_shows_every_field(ask: Ask) -> None:
     out = ask("history", "mnist", "--full", "--seq", "4").out
     assert "budget_before: 3" in out

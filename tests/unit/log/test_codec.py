@@ -202,7 +202,7 @@ def test_what_is_no_entry_is_unreadable_with_a_reason_and_its_bytes(body: bytes,
 @pytest.mark.parametrize(
     "body",
     [
-        changed_body(v=2),
+        changed_body(v=3),
         changed_body(events=[{"type": "JobClosed", "v": 2}]),
         changed_body(events=[{"type": "JobTeleported", "v": 1}]),
     ],
