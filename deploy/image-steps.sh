@@ -14,11 +14,11 @@ export PREFIX=$folder/opt/jobledger
 cd "$folder/build"
 
 copy() { # SOURCE... TARGET, as COPY does: of a folder, what is in it
-  local target=${*: -1} each
-  for each in "${@:1:$#-1}"; do
+  local target=${*: -1} source
+  for source in "${@:1:$#-1}"; do
     case $target in */) mkdir -p "$target" ;; esac
-    if [ -d "$sources/$each" ]; then each=$each/.; fi
-    cp -R "$sources/$each" "$target"
+    if [ -d "$sources/$source" ]; then source=$source/.; fi
+    cp -R "$sources/$source" "$target"
   done
 }
 
@@ -29,7 +29,7 @@ sed -e '/^[[:space:]]*#/d' -e '/^[[:space:]]*$/d' "$sources/Dockerfile" | sed -e
 while read -r instruction arguments <&3; do
   case $instruction in
     ARG) name=${arguments%%=*}; [ -n "${!name:-}" ] || export "${arguments?}" ;;
-    ENV) for each in $arguments; do export "${each?}"; done ;;
+    ENV) for variable in $arguments; do export "${variable?}"; done ;;
     COPY) echo "COPY $arguments"; eval "copy $arguments" ;;
     RUN) echo "RUN $arguments"; sh -euc "$arguments" ;;
     WORKDIR) ;;

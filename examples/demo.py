@@ -94,8 +94,8 @@ async def kill_in_the_middle(run: JobRun, store: Path) -> None:
 
 def epoch(line: str) -> int:
     """The epoch that a line of the training speaks of; 0 if of none."""
-    found = re.match(r"epoch (\d+)/", line)
-    return int(found[1]) if found else 0
+    match = re.match(r"epoch (\d+)/", line)
+    return int(match[1]) if match else 0
 
 
 def process_group(state: JobState, store: Path) -> int:

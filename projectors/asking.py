@@ -107,8 +107,10 @@ class Asking:
         known = state.child(inquiry.kind, service)
         if not uid or (known is not None and known.uid == uid):
             return False
-        seen = ChildObserved(job=state.uid, at=self._clock.now(), kind=inquiry.kind, name=service, uid=uid)
-        await self._observe(seen)
+        observation = ChildObserved(
+            job=state.uid, at=self._clock.now(), kind=inquiry.kind, name=service, uid=uid
+        )
+        await self._observe(observation)
         return True
 
 

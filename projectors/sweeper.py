@@ -39,7 +39,7 @@ class Sweeper:
     ) -> None:
         self._states, self._cluster, self._is_mine, self._counted = states, cluster, mine, counted
         self._before: set[str] = set()
-        self.found = 0
+        self.orphans = 0
         """The number of orphans at the last sweep."""
         self.released = 0
 
@@ -62,7 +62,7 @@ class Sweeper:
             counted = self._counted()
             orphans = [pod for pod in orphans if pod["metadata"]["uid"] not in counted]
         before, self._before = self._before, {pod["metadata"]["uid"] for pod in orphans}
-        self.found = len(orphans)
+        self.orphans = len(orphans)
         for pod in orphans:
             if pod["metadata"]["uid"] in before:
                 await self._release(pod)

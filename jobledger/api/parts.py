@@ -12,7 +12,7 @@ from jobledger.console.details.children import rows_of, with_pods
 from jobledger.console.details.lives import Lives
 from jobledger.console.details.monitoring import Measurer, Wanted, failed
 from jobledger.console.details.pages import launch
-from jobledger.console.details.point_in_time import told
+from jobledger.console.details.point_in_time import described_entries
 from jobledger.console.details.render import offered
 from jobledger.console.details.subject import Subject
 from jobledger.console.frame import HEADERS, Console
@@ -97,7 +97,9 @@ def _life(router: APIRouter, console: Console, lives: Lives) -> None:
         if total := len(life) if life.entries else 0:
             last = min(start + size, total)
             items = (
-                [representations.entry(line) for line in told(life, start + 1, last)] if start < last else []
+                [representations.entry(line) for line in described_entries(life, start + 1, last)]
+                if start < last
+                else []
             )
         elif subject.remembered:
             rows = await console.history.entries(subject.remembered.uid)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from jobledger.console.details.point_in_time import Told
+from jobledger.console.details.point_in_time import DescribedEntry
 from jobledger.console.details.replicas import ReplicaRow
 from jobledger.console.details.subject import Subject
 from jobledger.console.drafts import examined
@@ -120,7 +120,7 @@ def panel(shown: ShownPanel, error: str) -> Data:
     }
 
 
-def entry(words: Told) -> Data:
+def entry(words: DescribedEntry) -> Data:
     """An entry of the job's life."""
     return fields(words)
 

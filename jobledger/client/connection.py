@@ -126,7 +126,7 @@ class Server:
         connection, target = self._any(patience), self._target(path, query)
         kept = False
         try:
-            with self._told():
+            with self._in_sentences():
                 response = self._send(connection, method, target, body=body, content=content, headers=headers)
                 answer = _answer(response, response.read())
             kept = self._reuse and not response.will_close
@@ -153,7 +153,7 @@ class Server:
         """
         connection = self._connection()
         try:
-            with self._told():
+            with self._in_sentences():
                 connection.connect()
                 opened = connection.sock
                 opened.settimeout(patience)
@@ -234,7 +234,7 @@ class Server:
         return self._tls
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _in_sentences(self) -> Iterator[None]:
         """What the network does becomes a sentence."""
         try:
             yield

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from jobledger.console import policies
 from jobledger.console.allowed_actions import actions
-from jobledger.console.frame import HEADERS, Console, Route, done, is_fragment, page, told
+from jobledger.console.frame import HEADERS, Console, Route, done, is_fragment, page, refusal
 from jobledger.console.session import Form, Posted
 from jobledger.console.words import language_of, say
 from jobledger.jobs.changes import kueue_queue, paused, scale_path, scaled
@@ -223,7 +223,7 @@ async def _question(
         "typed": (form or {}).get("replicas", [""])[0],
         "fields": policies.fields(job, language_of(request), form, error) if action == "policy" else [],
     }
-    code = 200 if error is None else told(error)[0]
+    code = 200 if error is None else refusal(error)[0]
     return _page(request, "jobs/ask.html", job, status=code, **context)
 
 
@@ -231,7 +231,9 @@ def _sentences(error: JobledgerError | None) -> list[str]:
     if error is None or isinstance(error, Conflict):
         return []
     return (
-        [str(problem) for problem in error.problems] if isinstance(error, SpecInvalid) else [told(error)[1]]
+        [str(problem) for problem in error.problems]
+        if isinstance(error, SpecInvalid)
+        else [refusal(error)[1]]
     )
 
 

@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from jobledger.console import drafts, existing
 from jobledger.console.actions import JOB, Job
 from jobledger.console.creating import Creating, Problems, Said, pairs, refused, renamed, said_of
-from jobledger.console.frame import HEADERS, Console, Route, done, told, url
+from jobledger.console.frame import HEADERS, Console, Route, done, refusal, url
 from jobledger.console.session import Form, Posted
 from jobledger.program.errors import JobExists
 from jobledger.web.rights import Caller, caller_of
@@ -148,7 +148,7 @@ def _said_of_text(pages: Creating, text: str) -> Said:
 
 def _wrong(error: Exception) -> tuple[int, Problems]:
     """The status of an error, and its sentences by path."""
-    status, sentence = told(error)
+    status, sentence = refusal(error)
     if isinstance(error, SpecInvalid):
         return status, pairs(error.problems)
     if isinstance(error, Refused):

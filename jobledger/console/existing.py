@@ -21,7 +21,7 @@ async def names(console: Console, caller: Caller) -> Sequence[str]:
     """The jobs that the caller may see, the newest first, each so that no other is meant."""
     try:
         listing = (await console.ready()).listing
-        listed = await listing.page(await _seen(console, caller), size=MOST)
+        listed = await listing.page(await _permitted_jobs(console, caller), size=MOST)
     except JobledgerError:
         return ()  # a text can be brought all the same
     return [_named(console, row) for row in listed.rows]
@@ -48,6 +48,6 @@ def _named(console: Console, job: Listed) -> str:
     return short if console.options.namespace else f"{job.namespace}/{short}"
 
 
-async def _seen(console: Console, caller: Caller) -> JobFilter:
+async def _permitted_jobs(console: Console, caller: Caller) -> JobFilter:
     namespace = console.options.namespace
     return JobFilter(await permitted(caller, "list", namespace), namespace)

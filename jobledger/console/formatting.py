@@ -29,7 +29,7 @@ def instant(at: datetime | str | None) -> Markup | str:
     return Markup('<time datetime="{}">{}</time>').format(iso, iso.replace("T", " ").replace("Z", " UTC"))
 
 
-def told(said: Said, language: Language) -> Markup:
+def sentence(said: Said, language: Language) -> Markup:
     """A sentence in `language`; the browser turns the instants in it into its own zone."""
     text = str(escape(shown(in_words(said, language))))
     return Markup(_INSTANT.sub(r'<time datetime="\1T\2Z">\g<0></time>', text))  # noqa: S704 - escaped above
@@ -83,7 +83,7 @@ def duration(job: Listed, now: datetime) -> str:
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "instant": instant,
-    "told": told,
+    "sentence": sentence,
     "span": span,
     "cores": cores,
     "memory": memory,

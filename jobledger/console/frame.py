@@ -275,7 +275,7 @@ def refused(request: Request, error: Exception) -> Response:
     return answer
 
 
-def told(error: Exception) -> tuple[int, str]:
+def refusal(error: Exception) -> tuple[int, str]:
     """Status and sentence of an error, as the API has them."""
     return _said(answer_to(error))
 

@@ -60,8 +60,8 @@ def _examples(kind: Kind, root: Path) -> str:
     """Links to the files in `examples/` that hold a job of the kind."""
     asked = re.compile(rf"^kind: {kind.names.kind}$", re.MULTILINE)
     files = sorted((root / "examples").glob("*.yaml"))
-    found = [file.name for file in files if asked.search(file.read_text(encoding="utf-8"))]
-    return ", ".join(f"[{name}](../../examples/{name})" for name in found if name != BROKEN)
+    names = [file.name for file in files if asked.search(file.read_text(encoding="utf-8"))]
+    return ", ".join(f"[{name}](../../examples/{name})" for name in names if name != BROKEN)
 
 
 def kind_page(kind: Kind, root: Path) -> str:

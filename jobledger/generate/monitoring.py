@@ -17,16 +17,16 @@ def metrics_page(root: Path) -> str:
     """How to read the metrics, hand-written in the checkout at `root`, then every metric in tables."""
     intro = (root / INTRO).read_text(encoding="utf-8").strip()
     lines = ["# Metrics", "", f"<!-- {NOTE} The introduction is in {Path(INTRO).name}. -->", "", intro, ""]
-    for group in dict.fromkeys(each.group for each in CATALOG.values()):
+    for group in dict.fromkeys(family.group for family in CATALOG.values()):
         lines += [f"## {group}", "", *table(["name", "type", "labels", "meaning"], _rows(group)), ""]
     return "\n".join(lines)
 
 
 def _rows(group: str) -> Iterator[list[str]]:
-    for each in CATALOG.values():
-        if each.group == group:
-            labels = ", ".join(f"`{label}`" for label in each.labels) or "–"
-            yield [f"`{each.name}`", each.type, labels, _meaning(each)]
+    for family in CATALOG.values():
+        if family.group == group:
+            labels = ", ".join(f"`{label}`" for label in family.labels) or "–"
+            yield [f"`{family.name}`", family.type, labels, _meaning(family)]
 
 
 def _meaning(about: MetricFamily) -> str:

@@ -128,9 +128,9 @@ def schema(root: Path) -> str:
     return _with(_OF_SCHEMA, root / SCHEMA, "".join(map(_schema_of, OPT_IN)))
 
 
-def _schema_of(each: tuple[Kind, type[OptInSettings]]) -> str:
+def _schema_of(pair: tuple[Kind, type[OptInSettings]]) -> str:
     """One line for each value, as the rest of the file has it."""
-    kind, declared = each
+    kind, declared = pair
     known = declared.model_json_schema()["properties"]
     lines = [
         f"        {json.dumps(to_camel(name))}: {json.dumps(_value(name, known[name]))}" for name in known
@@ -157,7 +157,7 @@ def _value(name: str, known: dict[str, Any]) -> dict[str, Any]:
 def _with(part: re.Pattern[str], path: Path, made: str) -> str:
     """The text of the file with `made` in the place of the part. Raises InvariantBroken: it has no such place."""
     text = path.read_text(encoding="utf-8")
-    found = part.search(text)
-    if found is None:
+    match = part.search(text)
+    if match is None:
         raise InvariantBroken(f"{path} has lost the place of the opt-in kinds")
-    return text[: found.start()] + made + text[found.end() :]
+    return text[: match.start()] + made + text[match.end() :]

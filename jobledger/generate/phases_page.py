@@ -64,7 +64,7 @@ def _arrows() -> Iterator[str]:
 
 def _replicas() -> list[str]:
     moves = [[f"`{row.move}`", row.says, *_effects(row)] for row in replicas.TABLE]
-    reports = [[report, *(_told(report, pod) for pod in OPEN)] for report in Report]
+    reports = [[report, *(_move(report, pod) for pod in OPEN)] for report in Report]
     return [
         "# Replicas",
         "",
@@ -96,7 +96,7 @@ _GROUPS: Final = (
 )
 
 
-def _told(report: Report, pod: Pod) -> str:
+def _move(report: Report, pod: Pod) -> str:
     move = REPORTS[report].get(pod)
     return f"`{move}`" if move else ""
 

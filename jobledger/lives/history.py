@@ -95,11 +95,11 @@ async def find(log: ReadableLog, job: str, *, namespace: str, uid: str, kind: st
     """
     jobs = await candidates(log, job, uid)
     with suppress(UnknownJob):
-        return await _found(log, jobs, job, namespace=namespace, uid=uid, kind=kind)
-    return await _found(log, await known_jobs(log), job, namespace=namespace, uid=uid, kind=kind)
+        return await _history_of(log, jobs, job, namespace=namespace, uid=uid, kind=kind)
+    return await _history_of(log, await known_jobs(log), job, namespace=namespace, uid=uid, kind=kind)
 
 
-async def _found(
+async def _history_of(
     log: ReadableLog, jobs: Sequence[Known], job: str, *, namespace: str, uid: str, kind: str
 ) -> JobHistory:
     meant = chosen(jobs, job, namespace=namespace, uid=uid, kind=kind)

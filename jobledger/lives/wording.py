@@ -132,7 +132,7 @@ def _detail(event: e.Event) -> str:
 
 def fields(value: object, indent: str = "") -> Iterator[str]:
     """Plain data as indented lines, for reading; lists of objects get a dash for each."""
-    pairs = value.items() if isinstance(value, dict) else ((None, item) for item in _each(value))
+    pairs = value.items() if isinstance(value, dict) else ((None, item) for item in _values(value))
     for name, inner in pairs:
         head = f"{indent}- " if name is None else f"{indent}{name}: "
         if isinstance(inner, dict | list) and inner:
@@ -147,7 +147,7 @@ def fields(value: object, indent: str = "") -> Iterator[str]:
             yield head + _shown(inner)
 
 
-def _each(value: object) -> Iterable[object]:
+def _values(value: object) -> Iterable[object]:
     return value if isinstance(value, list) else [value]
 
 

@@ -94,7 +94,7 @@ def unicode(text: str) -> str:
     Raises:
         Odd: half of a character stands in it.
     """
-    if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise Odd("a text holds half of a Unicode character (a lone surrogate)")
     return text
 

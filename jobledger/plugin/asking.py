@@ -34,23 +34,23 @@ class Asking:
         where, slash, name = job.rpartition("/")
         place, token, given = (where if slash else namespace), self._token(), _given(query)
 
-        def told(way: ways.Way) -> LifeAnswer:
-            return ways.told(way, question, place, name, given)
+        def ask(way: ways.Way) -> LifeAnswer:
+            return ways.life_answer(way, question, place, name, given)
 
         if self._said.server:
             with ways.at_address(self._said.server, token) as way:
-                return told(way)
+                return ask(way)
         through = ""
         if self._said.via is not Via.PORT_FORWARD:
             try:
-                return told(ways.ThroughProxy(self._api, self._place, token))
+                return ask(ways.ThroughProxy(self._api, self._place, token))
             except ways.NoWay as error:
                 through = str(error)
                 if self._said.via is Via.PROXY:
                     raise nowhere(through) from None
         try:
             with ways.forwarded(self._place, token) as way:
-                return told(way)
+                return ask(way)
         except ways.NoWay as error:
             if error.final:
                 raise ClusterUnavailable(f"the controller is not there: {error}; {_ADVICE}") from None

@@ -165,8 +165,8 @@ def _port(process: "subprocess.Popen[bytes]", place: ServicePlace) -> int:
         while selector.select(max(0.0, until - time.monotonic())):
             piece = process.stdout.read1()  # type: ignore[attr-defined]
             said += piece
-            if found := _FORWARDING.search(said.decode(errors="replace")):
-                return int(found[1])
+            if match := _FORWARDING.search(said.decode(errors="replace")):
+                return int(match[1])
             if not piece:
                 raise _not_forwarded(" ".join(said.decode(errors="replace").split()), place)
     raise NoWay(f"kubectl port-forward said nothing for {_FORWARD_PATIENCE:.0f} s")
@@ -185,7 +185,7 @@ def _no_service(place: ServicePlace) -> str:
 # ---- questions ---------------------------------------------------------------------------------------------
 
 
-def told(way: Way, question: str, namespace: str, job: str, query: Mapping[str, str]) -> LifeAnswer:
+def life_answer(way: Way, question: str, namespace: str, job: str, query: Mapping[str, str]) -> LifeAnswer:
     """The controller's answer to `why` or `history` about a job.
 
     Raises:

@@ -45,7 +45,7 @@ class Collector:
         self._version = _version()
         self.dead_letters: int | None = None
 
-    def found(self) -> Iterator[tuple[MetricFamily, Samples]]:
+    def samples(self) -> Iterator[tuple[MetricFamily, Samples]]:
         """Every metric of which there is something to say."""
         of = self._measured
         leads = of.leads if of is not None else False
@@ -73,7 +73,7 @@ class Collector:
         if of.queues:
             yield c.UNCONFIRMED, _one(of.unconfirmed)
         if of.projectors is not None:
-            yield c.ORPHANS, _one(of.projectors.sweeper.found)
+            yield c.ORPHANS, _one(of.projectors.sweeper.orphans)
             yield c.RELEASED, _one(of.projectors.sweeper.released)
         yield c.LAG, _by_name(of.lags)
         if of.sinks is not None:

@@ -53,7 +53,7 @@ class MetricsPage:
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client: the families as they are now."""
-        for about, samples in self._collector.found():
+        for about, samples in self._collector.samples():
             yield _family(about, samples)
 
     def describe(self) -> list[Metric]:

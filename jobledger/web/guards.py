@@ -106,12 +106,12 @@ def token(headers: Headers) -> str:
     """The bearer token of a request. Raises Unauthenticated when there is none."""
     own = headers.get(TOKEN_HEADER, "")
     scheme, _, secret = headers.get("authorization", "").partition(" ")
-    found = (own or (secret if scheme.lower() == "bearer" else "")).strip()
-    if not found:
+    token = (own or (secret if scheme.lower() == "bearer" else "")).strip()
+    if not token:
         raise Unauthenticated(f"say who asks, with a token in Authorization (Bearer) or in {TOKEN_HEADER}")
-    if len(found) > _LONGEST or not (found.isascii() and found.isprintable()):
+    if len(token) > _LONGEST or not (token.isascii() and token.isprintable()):
         raise Unauthenticated("the token is none: it is too long, or holds characters that no token has")
-    return found
+    return token
 
 
 def _introduce(scope: Scope, caller: Caller) -> None:

@@ -76,18 +76,20 @@ def _merged(known: Mapping[int, SinkPosition]) -> SinkPosition | None:
 
 async def put(sinks: Sequence[Carried], positions: Positions, target: Partitions) -> None:
     """The sinks stand in the copy as they did in the first. Raises LogUnavailable, StoreUnusable."""
-    for each in sinks:
-        if each.position is not None:
+    for carried in sinks:
+        if carried.position is not None:
             for number, log in enumerate(target.logs):
                 held = {
-                    job: seq for job, seq in each.position.held.items() if target.number_of(job) == number
+                    job: seq for job, seq in carried.position.held.items() if target.number_of(job) == number
                 }
-                place = await _before_what_lacks(log, each.lacking)
-                await positions.save(each.sink, number, each.position._replace(position=place, held=held))
-        for failure in each.failures:
-            await positions.fail(each.sink, failure)
-        if each.disabled:
-            await positions.switch(each.sink, disabled=each.disabled)
+                place = await _before_what_lacks(log, carried.lacking)
+                await positions.save(
+                    carried.sink, number, carried.position._replace(position=place, held=held)
+                )
+        for failure in carried.failures:
+            await positions.fail(carried.sink, failure)
+        if carried.disabled:
+            await positions.switch(carried.sink, disabled=carried.disabled)
 
 
 async def _before_what_lacks(log: EventLog, lacking: Mapping[JobUid, Seq]) -> Position:

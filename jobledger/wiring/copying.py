@@ -45,7 +45,7 @@ async def _begun(source: Path | Kafka, read: Partitions, target: Path | Kafka, w
         async with positions_of(source, read_only=True) as positions:
             sinks = await carried(positions, read)
     copied = await copy(Merged(read), written)
-    await _told(written)
+    await _skip_past_events(written)
     async with positions_beside(written, target) as positions:
         await put(sinks, positions, written)
     return copied
@@ -117,7 +117,7 @@ async def _ends(ledger: Partitions) -> list[Position]:
     return [await log.end() for log in ledger.logs]
 
 
-async def _told(target: Partitions) -> None:
+async def _skip_past_events(target: Partitions) -> None:
     """The projector of Kubernetes Events begins behind what was copied: the first one wrote those of the past."""
     for log in target.logs:
         if not await log.checkpoint(READER):

@@ -42,14 +42,14 @@ class Paths:
     """Paths by kind: ours are known, others are looked up once."""
 
     api: Api
-    _found: dict[tuple[str, str], str]
+    _plurals: dict[tuple[str, str], str]
 
     def __init__(self, api: Api) -> None:
-        self.api, self._found = api, dict(_PLURALS)
+        self.api, self._plurals = api, dict(_PLURALS)
 
     async def of(self, api_version: str, kind: str, namespace: str | None = None) -> str:
         """The collection's path. Raises Refused (404) for a kind that the API server does not serve."""
-        plural = self._found.get((api_version, kind)) or await self._ask(api_version, kind)
+        plural = self._plurals.get((api_version, kind)) or await self._ask(api_version, kind)
         return collection(api_version, plural, namespace)
 
     async def to(self, ref: Ref) -> str:
@@ -65,7 +65,7 @@ class Paths:
         for resource in served.get("resources", ()):
             if resource["kind"] == kind and "/" not in resource["name"]:
                 plural: str = resource["name"]
-                self._found[api_version, kind] = plural
+                self._plurals[api_version, kind] = plural
                 return plural
         raise not_served(api_version, kind)
 

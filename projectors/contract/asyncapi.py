@@ -185,8 +185,8 @@ def _frozen(name: str) -> Document:
 def _in_kafka() -> Document:
     envelope = _envelope()
     properties = {
-        f"ce_{name}": {"type": "string", **_but_type(each)}
-        for name, each in envelope["properties"].items()
+        f"ce_{name}": {"type": "string", **_but_type(attribute)}
+        for name, attribute in envelope["properties"].items()
         if name not in NOT_HEADERS
     }
     needed = [f"ce_{name}" for name in envelope["required"] if name not in NOT_HEADERS]

@@ -135,8 +135,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "kafka-position-is-the-offset",
         _LOG,
-        "Record(offset + 1, each.job",
-        "Record(offset, each.job",
+        "Record(offset + 1, draft.job",
+        "Record(offset, draft.job",
         _ON_WRITER,
     ),
     Mutant(

@@ -309,8 +309,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "finds-only-by-first-entries",
         _FINDING,
-        "    return await _found(log, await known_jobs(log), job,",
-        "    return await _found(log, jobs, job,",
+        "    return await _history_of(log, await known_jobs(log), job,",
+        "    return await _history_of(log, jobs, job,",
         _ON_FINDING,
     ),
     Mutant(

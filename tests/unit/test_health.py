@@ -168,7 +168,7 @@ async def test_a_clock_that_is_off_is_noted_and_measured_and_takes_nobody_out_of
     report = await health.readiness()
     assert (report.status, len(report.notes)) == ("ok", 1)
     assert "3600 s ahead" in report.notes[0]
-    samples = {metric.name: given for metric, given in Collector(controller, Tally()).found()}
+    samples = {metric.name: given for metric, given in Collector(controller, Tally()).samples()}
     assert samples["jobledger_clock_ahead_seconds"] == [((), 3600.0)]
 
 

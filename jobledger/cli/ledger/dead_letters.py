@@ -149,7 +149,7 @@ def _chosen(letters: "Sequence[DeadLetter]", names: "Sequence[str]") -> "list[De
     return [letter for letter in letters if letter.name in names]
 
 
-def _seen(letter: "DeadLetter") -> Any:
+def _observation(letter: "DeadLetter") -> Any:
     """The observation as plain data without secrets; its size if it is no JSON, which nobody can redact."""
     from statemachine.redact import redacted
 
@@ -173,12 +173,12 @@ def _plain(letter: "DeadLetter") -> dict[str, Any]:
         "job": letter.job,
         "error": letter.error,
         "retried": clock(letter.retried_at) if letter.retried_at else None,
-        "observation": _seen(letter),
+        "observation": _observation(letter),
     }
 
 
 def _row(letter: "DeadLetter") -> tuple[str, ...]:
-    observation = _seen(letter)
+    observation = _observation(letter)
     type_ = str(observation.get("type", "?")) if isinstance(observation, dict) else "?"
     retried = clock(letter.retried_at) if letter.retried_at else "-"
     return letter.name, clock(letter.at), letter.job, type_, retried, _line(letter.error)

@@ -96,10 +96,10 @@ async def group_of(app: App, subject: Subject, caller: Caller) -> dict[str, Any]
     child = gang_of(subject.state)
     if child is None or subject.state is None or subject.state.child(child.kind, child.name):
         return None
-    return await seen(app, Ref(child.api_version, child.kind, subject.namespace, child.name), caller)
+    return await readable(app, Ref(child.api_version, child.kind, subject.namespace, child.name), caller)
 
 
-async def seen(app: App, ref: Ref, caller: Caller) -> dict[str, Any] | None:
+async def readable(app: App, ref: Ref, caller: Caller) -> dict[str, Any] | None:
     """An object that belongs to a job; None where the cluster, or the caller's rights, do not give it."""
     plural = _PLURALS.get((ref.api_version, ref.kind), "")
     group = ref.api_version.rpartition("/")[0]

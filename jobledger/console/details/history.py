@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 
 from jobledger.console.details.lives import KeptLife, Lives
 from jobledger.console.details.picturing import Large, PictureQuery, large, of_remembered, seq_at
-from jobledger.console.details.point_in_time import View, by_change, moment, told, view, whole
+from jobledger.console.details.point_in_time import View, by_change, described_entries, moment, view, whole
 from jobledger.console.details.render import render
 from jobledger.console.details.subject import JOB, Job, Subject
 from jobledger.console.frame import HEADERS, Console, is_fragment, url
@@ -240,7 +240,7 @@ def _entries(
         "paged": page or "",
         "count": count,
         "long": len(life) > LONG,
-        "entries": told(life, first, last, language_of(request))[::-1],
+        "entries": described_entries(life, first, last, language_of(request))[::-1],
         "number": number,
         "pages": (len(life) - 1) // ENTRIES + 1,
     }

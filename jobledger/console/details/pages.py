@@ -13,8 +13,8 @@ from jobledger.console.details.children import (
     known_gang,
     made_pods,
     pod_of,
+    readable,
     rows_of,
-    seen,
     with_pods,
 )
 from jobledger.console.details.events import SHOWN, events_of, events_of_pod, may_read
@@ -231,7 +231,7 @@ class _Pages:
             return ""
         named = link["dependent"]
         ref = Ref(named["apiVersion"], named["kind"], subject.namespace, named["name"])
-        return address_of(await seen(self._app, ref, caller) or {})
+        return address_of(await readable(self._app, ref, caller) or {})
 
 
 def launch(subject: Subject) -> str:

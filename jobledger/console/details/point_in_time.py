@@ -29,7 +29,7 @@ from statemachine.wire import plain
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DescribedEntry:
     """An entry in words: what was observed, by whom, what was decided, and the phases before and after."""
 
     seq: int
@@ -53,7 +53,7 @@ class View:
 
     count: int
     of: int
-    entry: Told
+    entry: DescribedEntry
     state: JobState
     status: dict[str, Any]
     pods: tuple[ReplicaState, ...]
@@ -100,7 +100,7 @@ def view(life: KeptLife, at: str, language: Language = "en") -> View:
     return View(
         count=count,
         of=len(life),
-        entry=_told(life.entries[count - 1], last, language),
+        entry=_described(life.entries[count - 1], last, language),
         state=last.state,
         status=status(last.state),
         pods=tuple(replica for replica in last.state.replicas.values() if replica.has_pod),
@@ -126,17 +126,20 @@ def moment(life: KeptLife, at: str) -> int:
         raise ConfigError(str(error).replace("--at", "at")) from None
 
 
-def told(life: KeptLife, first: int, last: int, language: Language = "en") -> Sequence[Told]:
+def described_entries(
+    life: KeptLife, first: int, last: int, language: Language = "en"
+) -> Sequence[DescribedEntry]:
     """The entries number `first` to `last`, in words."""
     entries = life.entries[first - 1 : last]
     return [
-        _told(entry, step, language) for entry, step in zip(entries, life.steps(first, last), strict=True)
+        _described(entry, step, language)
+        for entry, step in zip(entries, life.steps(first, last), strict=True)
     ]
 
 
-def _told(entry: Entry, step: LifeStep, language: Language) -> Told:
+def _described(entry: Entry, step: LifeStep, language: Language) -> DescribedEntry:
     delay = entry.seen_at - entry.happened_at if entry.happened_at else None
-    return Told(
+    return DescribedEntry(
         seq=entry.seq,
         at=entry.seen_at,
         delay=delay if delay and delay > timedelta(seconds=1) else None,

@@ -48,7 +48,7 @@ class ReplicaRow:
     node: str
     error: str
     labels: tuple[str, ...]
-    seen: tuple[Seen, ...]
+    observed: tuple[Seen, ...]
     containers: tuple[ContainerRow, ...]
     primary: bool
 
@@ -93,7 +93,7 @@ def _row(state: JobState, replica: ReplicaState, errors: str, *, is_primary: boo
         node=replica.node,
         error=errors,
         labels=(),
-        seen=replica.containers,
+        observed=replica.containers,
         containers=(),
         primary=is_primary,
     )

@@ -39,7 +39,7 @@ def line(raw: bytes) -> str:
     text = text.rstrip("\r").rpartition("\r")[2]  # a progress bar shows its last state
     if "\b" in text:
         text = _erased(text)
-    text = _UNSEEN.sub(_seen, text)
+    text = _UNSEEN.sub(_symbol, text)
     if len(text) > LONGEST:
         return f"{text[:LONGEST]}… ⟨{len(text) - LONGEST} more characters⟩"
     return text
@@ -64,7 +64,7 @@ def _erased(text: str) -> str:
     return text.replace("\b", "")
 
 
-def _seen(match: re.Match[str]) -> str:
+def _symbol(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x20:
         return chr(0x2400 + code)  # the picture of the control

@@ -60,7 +60,7 @@ class Match(NamedTuple):
 class Matches:
     """What a search found, the latest first; it has looked at everything from `until` on."""
 
-    found: tuple[Match, ...]
+    hits: tuple[Match, ...]
     until: int
 
     @property

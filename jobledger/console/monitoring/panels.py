@@ -77,7 +77,7 @@ class MeasuredJob:
     pods: Mapping[str, str]
     asked: Mapping[str, Decimal]
     allowed: Mapping[str, Decimal]
-    each: int
+    equal_pods: int
     """Over how many equal pods requests and limits are spread; 0 where pods of several types share them."""
 
     @property
@@ -150,7 +150,7 @@ def _bound(of: MeasuredJob, panel: Panel, section: Mapping[str, Decimal], by: By
         return None
     if by == "type":
         return float(value)
-    return float(value / of.each) if of.each else None
+    return float(value / of.equal_pods) if of.equal_pods else None
 
 
 def life(state: JobState, observed: Sequence[datetime], now: datetime) -> tuple[datetime, datetime] | None:

@@ -5,7 +5,7 @@
 
 // the browser's own way to write the page's language: en-GB is not en-US
 const written = document.documentElement.lang;
-const locale = navigator.languages.find((each) => each.split("-")[0] === written.split("-")[0]) || written;
+const locale = navigator.languages.find((language) => language.split("-")[0] === written.split("-")[0]) || written;
 
 const instants = new Intl.DateTimeFormat(locale, {dateStyle: "medium", timeStyle: "medium"});  // dear to make
 

@@ -198,7 +198,7 @@ class LogWindow {
     this.end = end;
     const over = this.lines.children.length - MOST_LINES;
     if (over > 0) {
-      for (let each = 0; each < over; each++) this.lines.firstElementChild.remove();
+      for (let removed = 0; removed < over; removed++) this.lines.firstElementChild.remove();
       this.lines.start += over;
     }
     if (atEnd) this.box.scrollTop = this.box.scrollHeight;

@@ -135,7 +135,7 @@ def _row(row: Row, drawn: Timeline, wanted: PictureStyle, *, thin: bool) -> _Dra
 def _mark(cluster: MarkGroup, wanted: PictureStyle, middle: float) -> Markup:
     """A link to the moment after the mark's entry; its name is all that happened there."""
     loudest = cluster.loudest
-    title = "\n".join(_told(mark, wanted) for mark in cluster.marks[:12])
+    title = "\n".join(_line(mark, wanted) for mark in cluster.marks[:12])
     if len(cluster.marks) > 12:
         title += f"\n… {len(cluster.marks) - 12}"
     count = (
@@ -173,7 +173,7 @@ def _small(cluster: MarkGroup, wanted: PictureStyle, height: int) -> Markup:
         aria_hidden="true",
     )
     more = f"\n… {len(cluster.marks) - 1}" if len(cluster.marks) > 1 else ""
-    title = element("title", _told(cluster.loudest, wanted) + more)
+    title = element("title", _line(cluster.loudest, wanted) + more)
     return element("svg", title, path, x=percent(cluster.x), y=height / 2, overflow="visible")
 
 
@@ -182,7 +182,7 @@ def _look(cluster: MarkGroup) -> str:
     return f"tl-shape nature-{cluster.nature.value.replace(' ', '-')} kind-{kind}"
 
 
-def _told(mark: Mark, wanted: PictureStyle) -> str:
+def _line(mark: Mark, wanted: PictureStyle) -> str:
     return f"#{mark.when.seq} {instant(mark.when.at)}: {in_words(mark.says, wanted.language)}"
 
 

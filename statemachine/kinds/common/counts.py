@@ -21,13 +21,13 @@ Numbers = Callable[[Mapping[str, Any]], Iterator[tuple[str, int]]]
 def numbers_at(*paths: str) -> Numbers:
     """The numbers at fixed paths of a spec."""
 
-    def found(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    def numbers(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
         for path in paths:
             value = number(spec, path)
             if value is not None:
                 yield f"spec.{path}", value
 
-    return found
+    return numbers
 
 
 def most_replicas(numbers: Numbers, *fields: str) -> Rule:

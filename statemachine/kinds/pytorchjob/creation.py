@@ -99,17 +99,17 @@ def refusals(_kind: Kind, state: JobState, observation: Observation) -> Iterator
         if creation.is_news(state, observation):
             yield creation.refused(observation, state.refusals)
             yield from creation.deletion_refused(observation)
-            yield _told("Delete", observation, f"Error deleting: {text}")
+            yield _announced("Delete", observation, f"Error deleting: {text}")
     elif observation.kind == "HorizontalPodAutoscaler":
         # nothing waits for it, and it is tried every minute; after the job's end nobody wants to know
         if state.phase.is_active and creation.is_news(state, observation):
             yield creation.refused(observation, state.refusals)
-            yield _told("Create", observation, f"Error creating: {text}")
+            yield _announced("Create", observation, f"Error creating: {text}")
     elif creation.is_old_news(state, observation):
         return
     elif state.phase.is_active and creation.is_still_wanted(state, observation):
         yield creation.refused(observation, state.refusals + 1)
-        yield _told("Create", observation, f"Error creating: {text}")
+        yield _announced("Create", observation, f"Error creating: {text}")
         if not observation.retryable and state.phase in STARTING:
             cause = creation.cause_of(observation, "T6")
             yield entered(state, Trigger.CHILD_REFUSED_FOR_GOOD, "T6", observation, cause)
@@ -140,7 +140,7 @@ def _refusal_shown(state: JobState, observation: Observation, wished: Condition)
         yield ConditionsChanged(at=observation.at, conditions=(wished,), first=True)
 
 
-def _told(verb: str, observation: WriteRefused, message: str) -> Event:
+def _announced(verb: str, observation: WriteRefused, message: str) -> Event:
     return Announced(reason=f"Failed{verb}{observation.kind}", message=message, level="Warning")
 
 

@@ -33,12 +33,12 @@ class Security:
         """The keyword arguments of every aiokafka client. Raises ConfigError."""
         if self.protocol not in _PROTOCOLS:
             raise ConfigError(f'kafka.protocol is one of {", ".join(_PROTOCOLS)}, not "{self.protocol}"')
-        found: dict[str, Any] = {"security_protocol": self.protocol}
+        options: dict[str, Any] = {"security_protocol": self.protocol}
         if self.protocol.endswith("SSL"):
-            found["ssl_context"] = self._tls()
+            options["ssl_context"] = self._tls()
         if self.protocol.startswith("SASL"):
-            found |= self._sasl()
-        return found
+            options |= self._sasl()
+        return options
 
     def _tls(self) -> ssl.SSLContext:
         try:

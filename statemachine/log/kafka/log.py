@@ -60,7 +60,7 @@ class KafkaLog:
         self._works: set[asyncio.Task[Any]] = set()
         self._written: Position = 0
         self._appended: dict[JobUid, Seq] = {}
-        self._found: dict[JobUid, Seq] = {}
+        self._read: dict[JobUid, Seq] = {}
         self._closed = False
 
     @classmethod
@@ -161,12 +161,12 @@ class KafkaLog:
                     )
             offsets = await writer.write(self._events.topic, rows)
             self._written = offsets[-1] + 1
-            for each in drafts:
-                self._appended[each.job] = max(each.seq, self._appended.get(each.job, 0))
-                self._found.pop(each.job, None)
+            for draft in drafts:
+                self._appended[draft.job] = max(draft.seq, self._appended.get(draft.job, 0))
+                self._read.pop(draft.job, None)
             return [
-                Record(offset + 1, each.job, each.seq, each.body, each.moved, each.trace)
-                for offset, each in zip(offsets, drafts, strict=True)
+                Record(offset + 1, draft.job, draft.seq, draft.body, draft.moved, draft.trace)
+                for offset, draft in zip(offsets, drafts, strict=True)
             ]
 
     async def confirm_writer(self) -> None:
@@ -178,7 +178,7 @@ class KafkaLog:
         for draft in drafts:
             last = self._last(draft.job)
             if draft.seq <= last or (draft.job, draft.seq) in keys:
-                self._found.pop(draft.job, None)
+                self._read.pop(draft.job, None)
                 raise SeqConflict(draft.job, draft.seq, last)
             keys.add((draft.job, draft.seq))
 
@@ -195,11 +195,11 @@ class KafkaLog:
         end = await self._events.end(self._written, after)
         async with aclosing(self._events.read(after, end)) as batches:
             async for batch in batches:
-                found = self._records(batch)
+                records = self._records(batch)
                 if job is not None:
-                    found = [record for record in found if record.job == job and record.seq > after_seq]
-                if found:
-                    yield found
+                    records = [record for record in records if record.job == job and record.seq > after_seq]
+                if records:
+                    yield records
 
     async def first_records(self, text: str) -> Sequence[Record] | None:
         """See ReadableLog: there is no index by job."""
@@ -223,20 +223,20 @@ class KafkaLog:
         if self._writer is not None:
             for record in records:
                 if record.seq == self._last(record.job) + 1:
-                    self._found[record.job] = record.seq
+                    self._read[record.job] = record.seq
         return records
 
     def _last(self, job: JobUid) -> Seq:
         """The job's last entry, as far as this object has read or written it."""
-        return max(self._appended.get(job, 0), self._found.get(job, 0))
+        return max(self._appended.get(job, 0), self._read.get(job, 0))
 
     # ---- snapshots -----------------------------------------------------------------------------------------------
 
     async def snapshots(self) -> tuple[Position, Sequence[Snapshot]]:
         """See EventLog. Those of closed jobs hold no state."""
-        covered, found, closed, _ = await self.saved()
+        covered, snapshots, closed, _ = await self.saved()
         return covered, [
-            *found,
+            *snapshots,
             *(Snapshot(job, seq, "", UNUSABLE, b"", closed=True) for job, seq in closed.items()),
         ]
 
@@ -247,7 +247,7 @@ class KafkaLog:
             return Saved(0, [], {})
         saved = await self._snapshots.load()
         if self._writer is not None:
-            self._found |= {snapshot.job: snapshot.seq for snapshot in saved.snapshots}
+            self._read |= {snapshot.job: snapshot.seq for snapshot in saved.snapshots}
         return saved
 
     async def save_snapshots(
@@ -267,7 +267,7 @@ class KafkaLog:
             for snapshot in snapshots:
                 if snapshot.closed:  # nobody appends to it any more
                     self._appended.pop(snapshot.job, None)
-                    self._found.pop(snapshot.job, None)
+                    self._read.pop(snapshot.job, None)
 
     async def drop_snapshots(self) -> None:
         """See EventLog."""
@@ -323,13 +323,13 @@ class KafkaLog:
         self._closed = True
         if self._works:
             _, late = await asyncio.wait(self._works, timeout=_PATIENCE)
-            for each in late:
-                each.cancel()
+            for task in late:
+                task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
         if self._writer is not None:
             await self._writer.close()
         closing = (self._events, self._jobs, self._dead, self._letters, self._checkpoints)
-        await asyncio.gather(*(each.close() for each in closing))
+        await asyncio.gather(*(connection.close() for connection in closing))
 
     def _check_open(self) -> None:
         if self._closed:

@@ -35,14 +35,14 @@ class KafkaOutbox:
             LogUnavailable: no broker answers.
             StoreUnusable: there is no such topic, or it has not as many partitions as the log.
         """
-        found = await parts(address)
+        counts = await parts(address)
         topic, events = address.topic(OBSERVATIONS.name), address.topic(EVENTS.name)
-        count = found.get(topic, 0)
+        count = counts.get(topic, 0)
         if not count:
             raise missing(address, topic)
-        if count != found.get(events, count):
+        if count != counts.get(events, count):
             raise StoreUnusable(
-                f"topic {topic} has {count} partitions, and {events} has {found[events]}: "
+                f"topic {topic} has {count} partitions, and {events} has {counts[events]}: "
                 "a job must be in the partition of the same number in both"
             )
         return cls(address, count, trace)
@@ -79,13 +79,13 @@ class KafkaOutbox:
         ]
         await asyncio.gather(*sent)
 
-    def _addressed(self, seen: Observation) -> tuple[str, int, Row]:
+    def _addressed(self, observation: Observation) -> tuple[str, int, Row]:
         """The observation's topic, partition and record."""
-        post = posted(seen)
+        post = posted(observation)
         number = partition_of(post.job, self._partitions)
-        row = Row(post.job.encode(), post.body, traced(self._trace(seen)))
+        row = Row(post.job.encode(), post.body, traced(self._trace(observation)))
         if row.fits:
             return self._address.topic(OBSERVATIONS.name), number, row
         error = f"an observation of {len(post.body)} bytes cannot be sent"
-        letter = DeadLetter(seen.at, post.job, post.body, error)
+        letter = DeadLetter(observation.at, post.job, post.body, error)
         return self._address.topic(DEAD_LETTERS.name), number, letter_row(letter)

@@ -115,12 +115,12 @@ class Partition:
             reader.resume(self._tp)
             waited, position = 0.0, start
             while position < end:
-                found = await self._get(reader, _SHORT)
+                messages = await self._get(reader, _SHORT)
                 before, position = position, await reader.position(self._tp)
                 waited = waited + _SHORT if position == before else 0.0
                 if waited > PATIENCE:
                     raise KafkaTimeoutError(f"nothing came from offset {position} on, the end is {end}")
-                if wanted := [each for each in found if each.offset < end]:
+                if wanted := [message for message in messages if message.offset < end]:
                     yield wanted
 
     async def follow(self, start: int) -> AsyncGenerator[tuple[Sequence[Message], int, int], None]:
@@ -142,9 +142,9 @@ class Partition:
                 progress = _Progress(reader, self._tp)
                 while True:
                     before = _now()
-                    found = await self._get(reader, _SILENCE)
-                    await progress.note(found, _now() - before)
-                    yield found, await reader.position(self._tp), reader.last_stable_offset(self._tp) or 0
+                    messages = await self._get(reader, _SILENCE)
+                    await progress.note(messages, _now() - before)
+                    yield messages, await reader.position(self._tp), reader.last_stable_offset(self._tp) or 0
             except FAILURES as error:
                 await self._refuse_missing(reader, error)
                 raise
@@ -197,11 +197,11 @@ class Partition:
 
     async def _get(self, reader: Any, within: float) -> Sequence[Message]:
         try:
-            found = await reader.getmany(self._tp, timeout_ms=int(within * 1000), max_records=BATCH)
+            batches = await reader.getmany(self._tp, timeout_ms=int(within * 1000), max_records=BATCH)
         except OffsetOutOfRangeError:
             await self._skip_what_is_gone(reader)
             return ()
-        batch: Sequence[Message] = found.get(self._tp, ())
+        batch: Sequence[Message] = batches.get(self._tp, ())
         return batch
 
     async def _skip_what_is_gone(self, reader: Any) -> None:
@@ -234,12 +234,12 @@ class _Progress:
         self._answered: int | None = None
         self._stuck = 0.0
 
-    async def note(self, found: Sequence[Message], waited: float) -> None:
+    async def note(self, messages: Sequence[Message], waited: float) -> None:
         """So much came in so many seconds. Raises KafkaError: nothing has come for too long."""
         answered = self._reader.last_poll_timestamp(self._tp)
         readable = self._reader.last_stable_offset(self._tp) or 0
         place = await self._reader.position(self._tp)
-        if found or (answered != self._answered and readable <= place):
+        if messages or (answered != self._answered and readable <= place):
             self._stuck = 0.0
         else:
             self._stuck += waited

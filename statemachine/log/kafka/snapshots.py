@@ -158,14 +158,14 @@ class Snapshots:
         held = await self._known()
         parts = list(_parts(list(_writes(held, snapshots, self._seal))))
         for number, part in enumerate(parts, 1):
-            for each in part:
-                _hold(held, each)
+            for write in part:
+                _hold(held, write)
             upto = position if number == len(parts) else self._covered
             row = covered_row(Covered(upto, len(held.open) + held.closed, source))
             if self._seal is not None:
                 row = with_mac(row, self._whole(self._seal, row, held))
             try:
-                await self._write(writer, [*(each.row for each in part), row])
+                await self._write(writer, [*(write.row for write in part), row])
             except BaseException:
                 self._held = None  # who knows
                 raise
@@ -179,7 +179,7 @@ class Snapshots:
         jobs = (job.encode() for job in held.open)
         rows = [Row(key, None) for key in dict.fromkeys((COVERED, *pages, *jobs, *sorted(held.refused)))]
         for part in _parts([_Write(row) for row in rows]):
-            await self._write(writer, [each.row for each in part])
+            await self._write(writer, [write.row for write in part])
         self._held, self._covered = _Held(), 0
 
     async def _known(self) -> _Held:

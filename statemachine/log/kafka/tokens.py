@@ -23,21 +23,21 @@ class TokenFile(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka has no
             SaslAuthenticationFailed: there is none, or it has expired. A broker says so in an answer that aiokafka
                 does not look at, and closes the connection after that.
         """
-        found = await asyncio.to_thread(self.read)
-        expires = _expiry(found)
+        token = await asyncio.to_thread(self.read)
+        expires = _expiry(token)
         if expires is not None and expires <= datetime.now(UTC):
             raise SaslAuthenticationFailed(f"that in {self._path} expired at {expires:%Y-%m-%dT%H:%M:%SZ}")
-        return found
+        return token
 
     def read(self) -> str:
         """The token as it is now. Raises SaslAuthenticationFailed."""
         try:
-            found = self._path.read_text(encoding="utf-8").strip()
+            token = self._path.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise SaslAuthenticationFailed(f"kafka.token_file cannot be read: {error}") from error
-        if not found or not found.isascii() or any(each.isspace() for each in found):
+        if not token or not token.isascii() or any(character.isspace() for character in token):
             raise SaslAuthenticationFailed(f"kafka.token_file {self._path} holds no token")
-        return found
+        return token
 
 
 def _expiry(token: str) -> datetime | None:

@@ -7,7 +7,7 @@ import pytest
 from jobledger.console.details.lives import KeptLife
 from jobledger.console.details.overview import address_of, claims, containers, modes
 from jobledger.console.details.picturing import PictureQuery, scale_of, seq_at, timeline_of
-from jobledger.console.details.point_in_time import moment, told, view, whole
+from jobledger.console.details.point_in_time import described_entries, moment, view, whole
 from jobledger.console.details.replicas import described, table
 from jobledger.console.timeline.build import timeline
 from projectors.explain import explain
@@ -160,20 +160,20 @@ def test_the_slider_of_a_part_stays_in_it() -> None:
 
 def test_an_entry_is_told_with_its_cause_actor_and_effect_on_the_phase() -> None:
     life = life_of(running().at(9).pause())
-    (entry,) = told(life, len(life), len(life))
+    (entry,) = described_entries(life, len(life), len(life))
     assert entry.cause == "job, generation 2 by alice"
     assert entry.actor == "alice"
     assert (entry.before, entry.after) == ("Running", "Paused")
     assert "worker-0 dismissed (pause)" in entry.events
-    assert told(life, len(life), len(life)) == [entry]
-    assert [entry_there.seq for entry_there in told(life, 2, 4)] == [2, 3, 4]
+    assert described_entries(life, len(life), len(life)) == [entry]
+    assert [entry_there.seq for entry_there in described_entries(life, 2, 4)] == [2, 3, 4]
 
 
 def test_what_was_noticed_late_says_how_late() -> None:
     story = running().at(50)
     story.pod("worker-1", "Failed", exit_code=7, happened_at=START + timedelta(seconds=20))
     life = life_of(story)
-    assert told(life, len(life), len(life))[0].delay == timedelta(seconds=30)
+    assert described_entries(life, len(life), len(life))[0].delay == timedelta(seconds=30)
 
 
 def test_a_whole_entry_shows_no_secret() -> None:

@@ -135,27 +135,27 @@ async def test_a_log_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
 async def test_a_search_finds_lines_whatever_the_case_the_latest_first() -> None:
     source = Counting(b"an Error\nfine\nERROR two\nfine\nno end error")
     matches = await window.search(source, "error")
-    assert [match.line for match in matches.found] == ["no end error", "ERROR two", "an Error"]
-    assert [match.place for match in matches.found] == [29, 14, 0]
+    assert [match.line for match in matches.hits] == ["no end error", "ERROR two", "an Error"]
+    assert [match.place for match in matches.hits] == [29, 14, 0]
     assert matches.is_whole
 
 
 async def test_what_is_sought_is_no_pattern() -> None:
     matches = await window.search(Counting(b"loss [3/10]\nloss 3\n"), "[3/10]")
-    assert [match.line for match in matches.found] == ["loss [3/10]"]
+    assert [match.line for match in matches.hits] == ["loss [3/10]"]
 
 
 async def test_a_search_finds_lines_that_lie_across_two_pieces() -> None:
     data = b"a" * ((1 << 20) - 4) + b"\nthe needle is here\n" + b"b" * ((1 << 20) - 8) + b"\n"
     matches = await window.search(Counting(data), "the needle is here")
-    assert [match.line for match in matches.found] == ["the needle is here"]
+    assert [match.line for match in matches.hits] == ["the needle is here"]
 
 
 async def test_a_search_goes_on_where_it_stopped() -> None:
     source, every, end = Counting(numbered(1000)), [], None
     while True:
         matches = await window.search(source, "line", end, limit=300)
-        every += [match.line for match in matches.found]
+        every += [match.line for match in matches.hits]
         if matches.is_whole:
             break
         end = matches.until

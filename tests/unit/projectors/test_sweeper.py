@@ -57,11 +57,11 @@ async def test_an_orphan_is_released_at_the_second_look() -> None:
     cluster = MemoryCluster()
     pod, sweeps = orphan(cluster), sweeper(cluster)
     await sweeps.sweep()
-    assert (is_held(cluster, pod), sweeps.found, sweeps.released) == (True, 1, 0)
+    assert (is_held(cluster, pod), sweeps.orphans, sweeps.released) == (True, 1, 0)
     await sweeps.sweep()
-    assert (is_held(cluster, pod), sweeps.found, sweeps.released) == (False, 1, 1)
+    assert (is_held(cluster, pod), sweeps.orphans, sweeps.released) == (False, 1, 1)
     await sweeps.sweep()
-    assert (sweeps.found, sweeps.released) == (0, 1)
+    assert (sweeps.orphans, sweeps.released) == (0, 1)
 
 
 async def test_two_looks_that_do_not_follow_each_other_are_not_two() -> None:
@@ -105,7 +105,7 @@ async def test_a_pod_of_a_job_of_another_process_is_left_to_that() -> None:
     for _ in range(3):
         await sweeps.sweep()
     assert is_held(cluster, pod)
-    assert sweeps.found == 0
+    assert sweeps.orphans == 0
 
 
 async def test_an_orphan_is_released_by_its_uid() -> None:
