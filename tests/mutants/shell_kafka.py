@@ -10,12 +10,14 @@ _RECORDS: Final = "statemachine.log.kafka.records"
 _PROCESSOR: Final = "statemachine.engine.kafka.processor"
 _ASSIGNMENT: Final = "statemachine.engine.kafka.assignment"
 _PRIVATES: Final = "statemachine.log.kafka.privates"
+_COMMITS: Final = "statemachine.engine.kafka.commits"
 _OFFSETS: Final = "statemachine.engine.kafka.offsets"
 
 _ON_WRITER: Final = ("tests/unit/log/test_kafka_writer.py",)
 _ON_RECORDS: Final = ("tests/unit/log/test_kafka_records.py",)
 _ON_ASSIGNMENT: Final = ("tests/unit/engine/test_assignment.py",)
 _ON_PRIVATES: Final = ("tests/unit/log/test_kafka_privates.py",)
+_ON_COMMITS: Final = ("tests/unit/engine/test_commits.py",)
 _ON_OFFSETS: Final = ("tests/unit/engine/test_offsets.py",)
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
@@ -32,6 +34,34 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "        coordinator._group_instance_id = None\n",
         "        pass\n",
         _ON_PRIVATES,
+    ),
+    Mutant(
+        "privates-commits-in-another-thread",
+        _PRIVATES,
+        "        await thread.call_thread(commit)\n",
+        "        await commit()\n",
+        _ON_PRIVATES,
+    ),
+    Mutant(
+        "commits-the-same-again",
+        _COMMITS,
+        "                if place != self._committed.get(number, 0)\n",
+        "                if place\n",
+        _ON_COMMITS,
+    ),
+    Mutant(
+        "commits-what-others-own",
+        _COMMITS,
+        "        if partition in self._acked:\n",
+        "        if True:\n",
+        _ON_COMMITS,
+    ),
+    Mutant(
+        "commits-without-an-end",
+        _COMMITS,
+        "            async with asyncio.timeout(WITHIN):\n",
+        "            if True:\n",
+        _ON_COMMITS,
     ),
     Mutant(
         "privates-what-a-sender-waits-for-goes-on",

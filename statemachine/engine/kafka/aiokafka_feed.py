@@ -1,24 +1,22 @@
 """Observations from Kafka to the processors: a consumer in the engines' group, and nothing in between."""
 
 import asyncio
-import logging
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
-from aiokafka.errors import CommitFailedError, IllegalStateError
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.errors import IllegalStateError
 
 from statemachine.engine.kafka.assignment import Assignment
+from statemachine.engine.kafka.commits import Commits
 from statemachine.engine.kafka.offsets import GROUP, Offsets
 from statemachine.errors import first
-from statemachine.ids import JobUid, Position
+from statemachine.ids import JobUid
 from statemachine.log.inbox import Post
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import FAILURES, leave, ours, started
+from statemachine.log.kafka.clients import leave, ours, started
 from statemachine.log.kafka.layout import OBSERVATIONS
 from statemachine.log.kafka.records import trace_of
-
-log = logging.getLogger(__name__)
 
 _FETCH: Final = 500
 """Most observations that are taken from the consumer in one go; a processor with less room is passed over."""
@@ -28,9 +26,6 @@ _POLL_MS: Final = 100
 
 _NAP: Final = 0.005
 """Seconds to wait while no processor has room."""
-
-_COMMIT_EVERY: Final = 1.0
-_COMMIT_WITHIN: Final = 2.0
 
 
 class AiokafkaFeed:
@@ -49,28 +44,26 @@ class AiokafkaFeed:
         self._fed: frozenset[int] = frozenset()
         self._is_fed = asyncio.Event()
         """It has partitions."""
-        self._acked: dict[int, Position] = {}
-        self._committed: dict[int, Position] = {}
-        assignment.ack_listeners.append(self._note)
 
     async def run(self) -> None:
         """See Feed."""
         consumer = self._consumer()
+        commits = Commits(self._assignment, self._topic, consumer.commit)
         try:
             async with Offsets(self._address) as offsets:
                 with ours(self._address, f"join the group {self._address.topic(GROUP)}"):
                     await started(consumer)
                 try:
                     async with asyncio.TaskGroup() as tasks:
-                        dealt = _Dealt(self, consumer, offsets, tasks)
+                        dealt = _Dealt(self, commits, offsets, tasks)
                         consumer.subscribe([self._topic], listener=dealt)
                         tasks.create_task(self._assignment.failure(), name="failure")
                         tasks.create_task(offsets.watch(self._assignment), name="ends")
                         tasks.create_task(self._fetch(consumer), name="fetch")
-                        tasks.create_task(self._commit_often(consumer), name="commit")
+                        tasks.create_task(commits.run(), name="commit")
                 finally:
                     await self._assignment.close()
-                    await self._commit(consumer)
+                    await commits.commit()
         except BaseExceptionGroup as group:
             raise first(group) from None
         finally:
@@ -91,25 +84,22 @@ class AiokafkaFeed:
 
     # ---- membership ----------------------------------------------------------------------------------------------
 
-    async def revoked(self, consumer: Any) -> None:
+    async def revoked(self, commits: Commits) -> None:
         """Nothing is fed until partitions have been dealt out; who gets ours knows how far they are decided."""
         self._assignment.unsettled()
-        await self._commit(consumer)
+        await commits.commit()
+        commits.end()
         self._feed(frozenset())
 
-    async def assigned(self, offsets: Offsets, partitions: frozenset[int]) -> None:
+    async def assigned(self, commits: Commits, offsets: Offsets, partitions: frozenset[int]) -> None:
         """`partitions` are owned here, and fed."""
         await offsets.take_over(self._assignment, partitions)
-        self._acked = {number: self._assignment.acked(number) or 0 for number in partitions}
-        self._committed.clear()
+        commits.begin(partitions)
         self._feed(partitions)
 
     def _feed(self, partitions: frozenset[int]) -> None:
         self._fed = partitions
         (self._is_fed.set if partitions else self._is_fed.clear)()
-
-    def _note(self, partition: int, place: Position) -> None:
-        self._acked[partition] = place
 
     # ---- loops ---------------------------------------------------------------------------------------------------
 
@@ -135,43 +125,19 @@ class AiokafkaFeed:
                     post = posted(message.key, message.value, message.headers)
                     await self._assignment.put(part.partition, message.offset + 1, post)
 
-    async def _commit_often(self, consumer: Any) -> None:
-        while True:
-            await asyncio.sleep(_COMMIT_EVERY)
-            await self._commit(consumer)
-
-    async def _commit(self, consumer: Any) -> None:
-        """The group knows how far all is decided: a hint where to go on, so a failure costs repeats only."""
-        acked = {number: self._acked.get(number, 0) for number in self._fed}
-        news = {number: place for number, place in acked.items() if place != self._committed.get(number, 0)}
-        if not news:
-            return
-        offsets = {
-            TopicPartition(self._topic, number): OffsetAndMetadata(place, "")
-            for number, place in news.items()
-        }
-        try:
-            async with asyncio.timeout(_COMMIT_WITHIN):
-                await consumer.commit(offsets)
-        except (CommitFailedError, IllegalStateError):
-            return  # dealt out anew: the member that has them now commits
-        except FAILURES as error:
-            fields = {"action": "commit", "error": str(error) or type(error).__name__}
-            log.warning("how far the observations are decided was not noted", extra=fields)
-            return
-        self._committed |= news
-
 
 class _Dealt(ConsumerRebalanceListener):  # type: ignore[misc, unused-ignore]
     """Hears which partitions this member has. Long work is left to tasks: no heartbeat is sent in between."""
 
-    def __init__(self, feed: AiokafkaFeed, consumer: Any, offsets: Offsets, tasks: asyncio.TaskGroup) -> None:
-        self._feed, self._consumer, self._offsets, self._tasks = feed, consumer, offsets, tasks
+    def __init__(
+        self, feed: AiokafkaFeed, commits: Commits, offsets: Offsets, tasks: asyncio.TaskGroup
+    ) -> None:
+        self._feed, self._commits, self._offsets, self._tasks = feed, commits, offsets, tasks
         self._taking_over: asyncio.Task[None] | None = None
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         """Called before the group deals out anew."""
-        await self._feed.revoked(self._consumer)
+        await self._feed.revoked(self._commits)
         if self._taking_over is not None:
             self._taking_over.cancel()
             await asyncio.wait([self._taking_over])
@@ -179,7 +145,7 @@ class _Dealt(ConsumerRebalanceListener):  # type: ignore[misc, unused-ignore]
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Called when the group has dealt out."""
         partitions = frozenset(part.partition for part in assigned)
-        taking_over = self._feed.assigned(self._offsets, partitions)
+        taking_over = self._feed.assigned(self._commits, self._offsets, partitions)
         try:
             self._taking_over = self._tasks.create_task(taking_over, name="take over")
         except RuntimeError:  # the feed ends, and has not left the group yet: others will have them

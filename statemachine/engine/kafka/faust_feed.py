@@ -1,30 +1,34 @@
 """Observations from Kafka to the processors by faust-streaming, which has membership, assignment and monitoring.
 
-An agent without Tables puts what it is given and acknowledges it when its processor has. What Faust repeats or
-leaves out, the processors find. One application lives for one run: a Faust that has crashed is not started again.
+An agent without Tables puts what it is given. A message is a whole fetch: what Faust does for one of them costs more
+than to decide an observation. Faust keeps no acknowledgements either; what the processors have acknowledged is
+committed beside it. What it repeats or leaves out, the processors find. One application lives for one run: a Faust
+that has crashed is not started again.
 """
 
 import asyncio
 import logging
-import warnings
-from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import faust
 import mode
-from aiokafka import TopicPartition
+from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
+from faust.types.transports import SchedulingStrategyT
 
 from statemachine.engine.kafka.aiokafka_feed import posted
 from statemachine.engine.kafka.assignment import Assignment
+from statemachine.engine.kafka.commits import WITHIN, Commits
 from statemachine.engine.kafka.offsets import GROUP, Offsets
 from statemachine.errors import JobledgerError, LogError, LogUnavailable, first
 from statemachine.ids import Position
 from statemachine.log.kafka.address import Address, Security
 from statemachine.log.kafka.clients import stopped
 from statemachine.log.kafka.layout import OBSERVATIONS
-from statemachine.log.kafka.privates import seek_by, stop_by, without_folders
+from statemachine.log.kafka.privates import commit_by, seek_by, stop_by, without_folders
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +37,25 @@ _LOOK: Final = 0.2
 
 _START_WITHIN: Final = 30.0
 _STOP_WITHIN: Final = 4.0
-_BUFFER: Final = 1000
-"""Messages that Faust keeps for the agent."""
+
+_FETCH: Final = 500
+"""Most observations that are taken from Faust's consumer in one go."""
+
+_BUFFER: Final = 8
+"""Fetches that Faust keeps for the agent."""
+
+
+class WholeFetches(SchedulingStrategyT):
+    """Faust's order of what was fetched: by partition, all records of one as the value of a single one."""
+
+    def __init__(self) -> None:
+        """Faust makes it."""
+
+    def iterate(
+        self, records: Mapping[Any, Sequence[ConsumerRecord[bytes, bytes]]]
+    ) -> Iterator[tuple[Any, Any]]:
+        """Each stands where the last of its records does."""
+        return ((part, replace(fetched[-1], value=fetched)) for part, fetched in records.items() if fetched)
 
 
 class FaustFeed:
@@ -46,9 +67,7 @@ class FaustFeed:
         self._address, self._assignment = address, assignment
         self._topic = address.topic(OBSERVATIONS.name)
         self._instance, self._session = instance, session
-        self._unacked: defaultdict[int, deque[Any]] = defaultdict(deque)
         self._begins: dict[int, Position] = {}
-        assignment.ack_listeners.append(self._ack)
 
     async def run(self) -> None:
         """See Feed."""
@@ -59,11 +78,15 @@ class FaustFeed:
             raise first(group) from None
 
     async def _run(self, app: Any, offsets: Offsets) -> None:
+        commits = Commits(self._assignment, self._topic, partial(commit_by, app, within=WITHIN))
+
         async def own(*_: object, **__: object) -> None:
-            await self._own(app, offsets)
+            await self._own(app, commits, offsets)
 
         async def revoked(*_: object, **__: object) -> None:
             self._assignment.unsettled()
+            await commits.commit()
+            commits.end()
 
         app.on_rebalance_complete.connect(own)  # Faust waits for it before anything is fetched
         app.on_partitions_revoked.connect(revoked)
@@ -74,8 +97,10 @@ class FaustFeed:
                 tasks.create_task(self._assignment.failure(), name="failure")
                 tasks.create_task(_alive(app), name="faust")
                 tasks.create_task(offsets.watch(self._assignment), name="ends")
+                tasks.create_task(commits.run(), name="commit")
         finally:
             await self._assignment.close()
+            await commits.commit()
             await _stop(app)
             # signals belong to the class: what stays connected would stay for ever
             app.on_rebalance_complete.disconnect(own, sender=app)
@@ -101,48 +126,44 @@ class FaustFeed:
             broker_session_timeout=self._session,
             broker_heartbeat_interval=self._session / 10,
             broker_rebalance_timeout=self._session,
-            broker_commit_interval=1.0,
+            broker_max_poll_records=_FETCH,
+            ConsumerScheduler=WholeFetches,
             stream_buffer_maxsize=_BUFFER,
-            stream_wait_empty=True,
             stream_publish_on_commit=False,
         )
         without_folders(app)
         topic = app.topic(
-            self._topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
+            self._topic,
+            key_type=bytes,
+            value_type=bytes,
+            key_serializer="raw",
+            value_serializer="raw",
+            acks=False,
         )
 
         async def observe(stream: Any) -> None:
-            await self._observe(stream.noack().events())
+            await self._observe(stream.events())
 
         app.agent(topic, name="observe")(observe)
         return app
 
-    # ---- what comes in, and its acknowledgement ------------------------------------------------------------------
+    # ---- what comes in -------------------------------------------------------------------------------------------
 
-    async def _observe(self, events: AsyncIterator[Any]) -> None:
-        async for event in events:
-            message = event.message
-            partition, place = message.partition, message.offset + 1
-            self._unacked[partition].append(event)
+    async def _observe(self, fetches: AsyncIterator[Any]) -> None:
+        async for fetch in fetches:
             try:
-                await self._assignment.put(
-                    partition, place, posted(message.key, message.value, message.headers)
-                )
-            except LogError as error:  # an agent's error acknowledges the message
+                for message in fetch.value:
+                    post = posted(message.key, message.value, message.headers)
+                    await self._assignment.put(message.partition, message.offset + 1, post)
+            except LogError as error:  # Faust would go on behind an agent's error
                 self._assignment.fail(error)
                 await asyncio.Event().wait()
-            self._ack(partition, self._assignment.acked(partition) or 0)
 
-    def _ack(self, partition: int, upto: Position) -> None:
-        waiting = self._unacked[partition]
-        while waiting and waiting[0].message.offset < upto:
-            waiting.popleft().ack()
-
-    async def _own(self, app: Any, offsets: Offsets) -> None:
-        self._unacked.clear()  # they are given again
+    async def _own(self, app: Any, commits: Commits, offsets: Offsets) -> None:
         partitions = {part.partition for part in app.consumer.assignment() if part.topic == self._topic}
         try:
             self._begins = await offsets.take_over(self._assignment, partitions)
+            commits.begin(partitions)
         except JobledgerError as error:
             self._assignment.fail(error)
             await asyncio.Event().wait()  # nothing is fetched meanwhile
@@ -150,14 +171,16 @@ class FaustFeed:
     async def _seek(
         self, consumer: Any, to_committed: Callable[[], Awaitable[Mapping[TopicPartition, Position | None]]]
     ) -> Mapping[TopicPartition, Position | None]:
-        """In place of Faust's own, which leaves a partition alone of which nothing is committed yet.
+        """In place of Faust's own: every partition is read from where its processor begins.
 
-        What a fetch under way brings while partitions are dealt out is dropped: it has to be read again.
+        Faust's leaves a partition alone of which nothing is committed yet, and believes what is committed of a topic
+        that was made anew. What a fetch under way brings while partitions are dealt out is dropped: it has to be read
+        again.
         """
         committed = await to_committed()
-        never = (part for part, place in committed.items() if not place and part.partition in self._begins)
-        await consumer.seek_wait({part: self._begins[part.partition] for part in never})
-        return committed
+        begins = {part: self._begins[part.partition] for part in committed if part.partition in self._begins}
+        await consumer.seek_wait(begins)
+        return {**committed, **begins}
 
 
 def _credentials(security: Security) -> dict[str, Any]:
@@ -199,10 +222,7 @@ async def _alive(app: Any) -> None:
 
 
 async def _stop(app: Any) -> None:
-    """What is acknowledged is committed, and the group left, if both is possible now."""
-    with warnings.catch_warnings():  # Faust calls it late, and looks at it now
-        warnings.simplefilter("ignore", faust.exceptions.AlreadyConfiguredWarning)
-        app.conf.stream_wait_empty = False  # what no processor has taken is given to another member
+    """The group is left, if that is possible now."""
     stop_by(app, stopped)
     stopping = asyncio.create_task(app.stop(), name="stop of Faust")
     if not await _ended(stopping, _STOP_WITHIN):

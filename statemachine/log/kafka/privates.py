@@ -178,3 +178,30 @@ def stop_by(app: Any, stop: Callable[[Any, Callable[[], Awaitable[None]]], Await
     if consumer is not None:
         become_dynamic(consumer)
         consumer.stop = partial(stop, consumer, consumer.stop)
+
+
+async def commit_by(app: Any, offsets: Mapping[Any, Any], *, within: float) -> None:
+    """The app's aiokafka consumer commits `offsets`, by partition, in the thread that it lives in.
+
+    Faust's own commits what it has tracked message by message, and nothing else. An app that has not started has no
+    consumer yet. Raises what the consumer raises, TimeoutError after `within` seconds, and ConnectionError if it has
+    ended.
+    """
+    thread = getattr(getattr(app, "_consumer", None), "_thread", None)
+    consumer = getattr(thread, "_consumer", None)
+    if consumer is None:
+        return
+
+    async def commit() -> None:
+        async with asyncio.timeout(within):
+            await consumer.commit(offsets)
+
+    ended = ConnectionError("Faust has ended its consumer")
+    if thread.should_stop:
+        raise ended
+    try:
+        await thread.call_thread(commit)
+    except RuntimeError as error:
+        if thread.thread_loop.is_closed():
+            raise ended from error
+        raise

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from statemachine.engine.kafka.aiokafka_feed import AiokafkaFeed
 from statemachine.engine.kafka.assignment import Assignment
+from statemachine.engine.kafka.commits import Commits
 from statemachine.ids import Position
 from statemachine.log.inbox import Post
 from statemachine.log.kafka.snapshots import Snapshots
@@ -33,10 +33,10 @@ def observations_are_acknowledged_before_they_are_decided(patch: pytest.MonkeyPa
 def nobody_acknowledges(patch: pytest.MonkeyPatch) -> None:
     """The product is broken: no group ever says that it is at the end."""
 
-    async def nothing(_: AiokafkaFeed, __: Any) -> None:
+    async def nothing(_: Commits) -> None:
         return
 
-    patch.setattr(AiokafkaFeed, "_commit", nothing)
+    patch.setattr(Commits, "commit", nothing)
 
 
 def snapshots_claim_more_than_they_cover(patch: pytest.MonkeyPatch) -> None:

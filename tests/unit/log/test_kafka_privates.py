@@ -4,10 +4,12 @@ import ast
 import asyncio
 import gc
 import re
+import threading
 import tomllib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import faust
@@ -290,3 +292,50 @@ async def test_the_consumer_of_an_app_leaves_its_group_and_stops_by_what_it_is_g
         assert len(coordinator.sent) == 1
         await consumer.stop()
     assert stopped == [(consumer, own)]
+
+
+@asynccontextmanager
+async def threaded(app: Any, committed: list[Any], error: Exception | None = None) -> AsyncIterator[Any]:
+    """The thread of the app's consumer runs; the consumer puts into `committed` what it is to commit, and where."""
+
+    async def commit(offsets: Any) -> None:
+        if error:
+            raise error
+        committed.append((offsets, threading.current_thread()))
+
+    thread = app.consumer._thread
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        await thread.method_queue.start()
+        await stop.wait()
+        await thread.method_queue.stop()
+
+    running = threading.Thread(target=lambda: thread.thread_loop.run_until_complete(serve()))
+    running.start()
+    thread._consumer = SimpleNamespace(commit=commit)
+    try:
+        yield running
+    finally:
+        thread.thread_loop.call_soon_threadsafe(stop.set)
+        await asyncio.to_thread(running.join)
+
+
+async def test_the_consumer_of_an_app_commits_in_its_thread(app: Any) -> None:
+    committed: list[Any] = []
+    await privates.commit_by(app, {PART: 7}, within=60)  # it has not started yet
+    async with threaded(app, committed) as thread:
+        await privates.commit_by(app, {PART: 8}, within=60)
+    assert committed == [({PART: 8}, thread)]
+
+
+async def test_what_keeps_the_consumer_of_an_app_from_committing_is_raised(app: Any) -> None:
+    async with threaded(app, [], KafkaError("no broker")):
+        with pytest.raises(KafkaError, match="no broker"):
+            await privates.commit_by(app, {PART: 8}, within=60)
+    app.consumer._thread.thread_loop.close()
+    with pytest.raises(ConnectionError, match="has ended"):
+        await privates.commit_by(app, {PART: 8}, within=60)
+    app.consumer._thread._stopped.set()
+    with pytest.raises(ConnectionError, match="has ended"):
+        await privates.commit_by(app, {PART: 8}, within=60)
