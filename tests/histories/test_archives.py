@@ -9,10 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from projectors.verify import redecided
+from statemachine.decide import POLICY
 from statemachine.events import Announced
+from statemachine.evolve import fold
 from statemachine.kinds import KINDS
-from statemachine.log.codec import decode, encode
+from statemachine.log import sharing
+from statemachine.log.codec import decode, decode_events, encode
+from statemachine.log.entry import WHOLE
 from statemachine.phases import Phase
+from statemachine.state import JobState
 from statemachine.upcasters import upcast
 from tests.histories import archive, record_simulated
 from tests.histories.archive import Life, archives, life_of, read
@@ -71,6 +77,32 @@ def test_every_entry_of_the_present_versions_is_written_again_to_the_byte() -> N
     whole = [(body, entry) for body, entry in entries if _is_of_the_present_versions(body)]
     assert len(whole) > 10_000
     assert [body for body, entry in whole if encode(entry) != body] == []
+
+
+def test_recorded_specs_are_the_same_written_once_and_decided_again_to_the_byte() -> None:
+    """Of two thousand entries that wrote them twice, as their clusters ordered the keys."""
+    written, decided_again = 0, 0
+    for life in (life for path in archives() for life in lives(path)):
+        state = JobState(decode(life.bodies[0]).job)
+        for body in life.bodies:
+            before, entry = state, decode_events(body)
+            state = fold(before, entry.events)
+            if b'"cause":{"type":"JobObserved"' not in body:
+                continue
+            recorded = decode(body)
+            once = recorded.changed(v=sharing.version(recorded.cause, recorded.events))
+            if once.v == WHOLE:
+                continue
+            shared = encode(once)
+            again = decode(shared)
+            assert again == once
+            assert len(shared) < len(body)
+            written += 1
+            if recorded.policy == POLICY:
+                decided_again += 1
+                assert redecided(again, before, shared) is None
+    assert written > 1_900
+    assert decided_again > 800
 
 
 def _is_of_the_present_versions(body: bytes) -> bool:
