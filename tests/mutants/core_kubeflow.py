@@ -254,7 +254,7 @@ MUTANTS: Final = (
         "ports",
         "one-number-twice",
         "ports.setdefault((value, protocol), port)",
-        "ports.setdefault((value, text(each, 'name')), port)",
+        "ports.setdefault((value, text(item, 'name')), port)",
         tests=_OBJECTS,
     ),
     _of("elastic", "empty-keys", "if not key or wrong is not None:", "if wrong is not None:", tests=_RULES),

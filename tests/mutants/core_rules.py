@@ -41,7 +41,12 @@ MUTANTS: Final = (
         "after = after.changed(service=before.service)",
         "after = after.changed()",
     ),
-    _of("admission", "end-adopted-now", "observation.recorded.completed_at or observation.at", "seen.at"),
+    _of(
+        "admission",
+        "end-adopted-now",
+        "observation.recorded.completed_at or observation.at",
+        "observation.at",
+    ),
     _of(
         "admission",
         "old-labels-count",

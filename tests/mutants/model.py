@@ -1,6 +1,9 @@
 """A mutant: one small change of one module, and the tests that have to fail because of it."""
 
 import ast
+import builtins
+import symtable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -43,7 +46,8 @@ class Mutant:
         """The source of the mutant.
 
         Raises:
-            Stale: `old` does not stand in `source`, or more than once, or the result is no other program.
+            Stale: `old` does not stand in `source`, or more than once, or the result is no other program, or it fails
+                in any test because it reads a name that nothing binds.
         """
         count = source.count(self.old)
         if count != 1:
@@ -55,6 +59,8 @@ class Mutant:
             raise Stale(f"{self.name}: the mutant is not Python: {error}") from error
         if same:
             raise Stale(f"{self.name}: the mutant is the same program")
+        if unbound := _unbound(result) - _unbound(source):
+            raise Stale(f"{self.name}: the mutant reads {', '.join(sorted(unbound))}, which nothing binds")
         return result
 
     def check(self) -> None:
@@ -70,6 +76,23 @@ class Mutant:
             raise Stale(f"{self.name}: no test is named that would fail")
         for test in self.tests:
             _exists(self.name, test)
+
+
+def _unbound(source: str) -> set[str]:
+    """Names that a module reads and neither binds nor has of Python."""
+    module = symtable.symtable(source, "<mutant>", "exec")
+    symbols = [symbol for scope in _scopes(module) for symbol in scope.get_symbols()]
+    bound = {
+        symbol.get_name() for symbol in module.get_symbols() if symbol.is_assigned() or symbol.is_imported()
+    }
+    read = {symbol.get_name() for symbol in symbols if symbol.is_referenced() and symbol.is_global()}
+    return read - bound - set(dir(builtins))
+
+
+def _scopes(scope: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield scope
+    for inner in scope.get_children():
+        yield from _scopes(inner)
 
 
 def _exists(name: str, test: str) -> None:

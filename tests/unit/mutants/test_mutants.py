@@ -49,6 +49,7 @@ def test_a_mutant_of_an_unknown_name_is_refused() -> None:
         (mutant(old="state"), r"has its old text \d\d times"),
         (mutant(new="if ("), "is not Python"),
         (mutant(new=ASKED.replace("if ", "if  ")), "the same program"),
+        (mutant(new="if asking:"), "the mutant reads asking, which nothing binds"),
         (Mutant("m", "statemachine.nothing", "a", "b", ("README.md",)), "there is no module"),
         (
             Mutant("m", "statemachine.decide", "POLICY: Final = 7", "POLICY: Final = 0", ()),
