@@ -94,13 +94,19 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "return False and ",
         _ON_TOPIC,
     ),
-    _of("topical", "late-is-left-out", "return TopicPlace(high)", "return TopicPlace(high + 1)", _ON_TOPIC),
-    _of("topical", "halving-stops", "            low = reached\n", "            break\n", _ON_TOPIC),
+    _of("topics", "late-is-left-out", "return record.offset\n", "return record.offset + 1\n", _ON_TOPIC),
+    _of(
+        "topics", "halving-goes-back", "            low = behind\n", "            high = middle\n", _ON_TOPIC
+    ),
     _of("looking", "one-look-is-enough", "if newest is not None or not start:", "if True:", _ON_LOOKING),
-    _of("looking", "whole-log-at-once", "max(0, end - span)", "0", _ON_LOOKING),
+    _of(
+        "looking", "whole-log-at-once", "max(0, end - span)\n        newest", "0\n        newest", _ON_LOOKING
+    ),
+    _of("looking", "job-in-whole-log", "max(0, end - span)\n        parts", "0\n        parts", _ON_LOOKING),
+    _of("looking", "last-part-is-enough", " and parts[0][0].seq == 1)", ")", _ON_LOOKING),
     _of("looking", "first-partition-wins", "or last.entry.seen_at > newest.entry.seen_at", "", _ON_LOOKING),
     _of(
-        "looking", "reads-on-behind-it", "if record.seq >= int(seq):", "if record.seq == 10**9:", _ON_LOOKING
+        "looking", "reads-on-behind-it", "if record.seq == int(seq):", "if record.seq == 10**9:", _ON_LOOKING
     ),
     _carrying("position-stays-a-number", "_replace(position=place, held=held)", "_replace(held=held)"),
     _carrying("copy-begins-anew", "    if not lacking:\n        return end\n", "    return 0\n"),
@@ -116,5 +122,6 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     _topic("own-topic-is-elsewhere", "topics", 'return "" if is_own else', "return"),
     _topic("other-brokers-are-own", "topics", 'servers == ",".join(where.address.servers) and ', ""),
     _topic("store-without-default", "sinks", " or settings.events.kafka.address)", ")"),
+    _topic("topic-of-the-ledger-has-runs", "topics", "if name in own:", "if False:"),
     _topic("filtered-topic-is-full", "sinks", "sink.url or sink.types or", "sink.url or"),
 )

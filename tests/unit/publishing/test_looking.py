@@ -107,7 +107,7 @@ async def test_an_entry_is_made_again_without_what_follows_it(log: Counting) -> 
 async def test_where_jobs_are_not_indexed_it_is_looked_for_from_the_end_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(looking, "_FIRST", 2)
+    monkeypatch.setattr(looking, "_FIRST", 1)
     monkeypatch.setattr(looking, "_WIDER", 2)
     log = await filled(CountingUnindexed())
     counts = []
