@@ -24,6 +24,7 @@ from projectors.contract.page import PublicEvent, instant
 from projectors.sinks.port import Batch
 from projectors.sinks.schedule import REFUSED_WAITS, Answer, answer, asked_wait, away_wait
 from projectors.sinks.signing import Keys
+from projectors.sinks.tls import connection_failure, trusted_issuers
 from statemachine.errors import ConfigError
 from statemachine.log.positions import SinkFailure
 
@@ -111,7 +112,11 @@ class WebHook:
         self._moments = moments or Moments()
         self._is_gone, self._is_allowed = False, not receiver.origin
         self._client = httpx.AsyncClient(
-            timeout=_TIMEOUT, follow_redirects=False, trust_env=not is_local, transport=transport
+            timeout=_TIMEOUT,
+            follow_redirects=False,
+            trust_env=not is_local,
+            verify=trusted_issuers() if transport is None else True,
+            transport=transport,
         )
 
     @property
@@ -255,7 +260,7 @@ class WebHook:
         except TimeoutError:
             return _Result(Answer.AWAY, f"no answer within {_TIMEOUT:g} s"), ""
         except (httpx.TransportError, OSError) as error:
-            return _Result(Answer.AWAY, f"the receiver cannot be reached: {type(error).__name__}"), ""
+            return _Result(Answer.AWAY, connection_failure(error)), ""
 
 
 def _signed(receiver: Receiver) -> Compose:

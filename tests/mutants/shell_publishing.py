@@ -25,6 +25,10 @@ def _hook(name: str, old: str, new: str) -> Mutant:
     return Mutant(f"publishing-{name}", "projectors.sinks.webhook", old, new, _ON_HOOKS)
 
 
+def _tls(name: str, old: str, new: str) -> Mutant:
+    return Mutant(f"publishing-{name}", "projectors.sinks.tls", old, new, ("tests/unit/sinks/test_tls.py",))
+
+
 def _topic(name: str, module: str, old: str, new: str) -> Mutant:
     return Mutant(f"publishing-{name}", f"jobledger.wiring.{module}", old, new, _ON_SETTING)
 
@@ -119,6 +123,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     _hook("any-answer-is-leave", ' and allowed in {"*", origin}', ""),
     _hook("all-is-no-leave", '{"*", origin}', "{origin}"),
     _hook("single-attempt-without-leave", "if not self._is_allowed and (refused", "if False and (refused"),
+    _tls("cause-is-not-looked-for", "cause = cause.__cause__ or cause.__context__", "cause = None"),
+    _tls("expired-is-not-said", '10: "has expired"', '11: "has expired"'),
+    _tls(
+        "all-certificates-are-right",
+        "return httpx.create_ssl_context()",
+        "return httpx.create_ssl_context(False)",
+    ),
     _topic("own-topic-is-elsewhere", "topics", 'return "" if is_own else', "return"),
     _topic("other-brokers-are-own", "topics", 'servers == ",".join(where.address.servers) and ', ""),
     _topic("store-without-default", "sinks", " or settings.events.kafka.address)", ")"),

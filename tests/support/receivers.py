@@ -5,7 +5,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from ssl import SSLContext, SSLSocket
+from typing import Any, TypeVar
 
 KEY = "whsec_" + "QUJD" * 10
 
@@ -24,6 +25,24 @@ class Hook(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/hook"
 
 
+class SecureHook(Hook):
+    """The same over TLS: a connection that comes now gets the certificate of `context`."""
+
+    def __init__(self, context: SSLContext) -> None:
+        super().__init__()
+        self.context = context
+
+    @property
+    def url(self) -> str:
+        """Where to post to."""
+        return super().url.replace("http:", "https:")
+
+    def get_request(self) -> tuple[SSLSocket, Any]:
+        """A connection; one that the client does not trust is none, which the server passes over."""
+        connection, address = super().get_request()
+        return self.context.wrap_socket(connection, server_side=True), address
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: Hook
 
@@ -40,10 +59,20 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing is printed."""
 
 
+HookType = TypeVar("HookType", bound=Hook)
+
+
 @contextmanager
 def receiving() -> Iterator[Hook]:
     """A receiver that answers until the block is left."""
-    with Hook() as server:
+    with served(Hook()) as server:
+        yield server
+
+
+@contextmanager
+def served(server: HookType) -> Iterator[HookType]:
+    """It answers until the block is left."""
+    with server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield server

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from tests.support.certificates import Authority
 from tests.support.planted import MARK
-from tests.support.receivers import KEY, Hook, receiving
+from tests.support.receivers import KEY, Hook, SecureHook, receiving, served
 from tests.unit.cli_offline.conftest import SECRET, Ask
 
 
@@ -92,6 +94,25 @@ def test_a_name_keeps_the_position(ask: Ask, hook: Hook, key: Path) -> None:
     assert again == (0, "0 events sent\n", "")
     ask("events", "publish", "--to", hook.url, "--key", key, "--once", "--name", "another", "--type", "job.*")
     assert len(set(hook.bodies)) < len(hook.bodies)
+
+
+def test_events_for_a_receiver_with_an_expired_certificate_are_named_and_reach_one_with_a_valid_one(
+    ask: Ask, key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = Authority(tmp_path, "trusted")
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
+    expired = authority.server(ends=timedelta(hours=-1))
+    with served(SecureHook(expired)) as hook:
+        words = ("events", "publish", "--to", hook.url, "--key", key, "--once")
+        said = ask(*words, "--give-up-after", "0")
+        count = said.err.count("is not delivered: the receiver's certificate has expired (1 attempt)\n")
+        assert (said.code, said.out) == (1, f"{count} events sent, {count} of them not delivered\n")
+        assert said.err.count("\n") == count > 10
+        assert hook.url not in said.err
+        assert hook.bodies == []
+        hook.context = authority.server()
+        assert ask(*words) == (0, f"{count} events sent\n", "")
+        assert len(set(hook.bodies)) == count
 
 
 def test_a_wrong_name_is_one_sentence(ask: Ask, hook: Hook, key: Path) -> None:
