@@ -30,10 +30,10 @@ def is_stray(world: World, pod: PodLife) -> bool:
 
     Also when such a controller has said that there is no pod, while the one started in its place was making it.
     """
-    return any(
-        life.unexpected or life.uid in world.weather.disowned or (life.outdated and world.usurped)
-        for life in world.pods.of_attempt(pod.key)
-    )
+    if world.usurped and world.pods.is_missed_in_log(pod.key):
+        return True
+    of_attempt = world.pods.of_attempt(pod.key)
+    return any(life.unexpected or life.uid in world.weather.disowned for life in of_attempt)
 
 
 def _pod(world: World, change: Change) -> PodLife | None:

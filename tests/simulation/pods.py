@@ -18,16 +18,12 @@ Key = tuple[JobUid, ReplicaName, int]
 
 @dataclass
 class PodLife:
-    """One pod. `held` for its evidence; `unexpected`: made by a create that was given up, see `Weather`.
-
-    `outdated`: when it was made, the log already said that its attempt has no pod any more.
-    """
+    """One pod. `held` for its evidence; `unexpected`: made by a create that was given up, see `Weather`."""
 
     uid: PodUid
     key: Key
     held: bool
     unexpected: bool
-    outdated: bool = False
     ended: str = ""
     ended_before_deletion: bool = False
     deleted: bool = False
@@ -72,8 +68,7 @@ class PodRegister:
         if needs_values(pod):
             self.without_values.append(f"{meta['name']} was made with references in the place of values")
         held, unexpected = EVIDENCE in meta.get("finalizers", ()), self._weather.unexpected
-        key = key_of(pod)
-        life = PodLife(meta["uid"], key, held, unexpected, self._is_over(key))
+        life = PodLife(meta["uid"], key_of(pod), held, unexpected)
         earlier = self._of_attempt.setdefault(life.key, [])
         twins = [each for each in earlier if self._knowable(each) and not each.unexpected]
         if not unexpected:  # such a create nobody can take back, only what it made
@@ -85,12 +80,11 @@ class PodRegister:
         """All pods that were made for the attempt."""
         return self._of_attempt.get(key, ())
 
-    def _is_over(self, key: Key) -> bool:
-        """Some entry says that the attempt has no pod any more."""
+    def is_missed_in_log(self, key: Key) -> bool:
+        """Some entry says that no pod of the attempt exists."""
         job, replica, attempt = key
-        said = re.compile(
-            rf'"type":"PodGone",[^{{}}]*"replica":"{replica}","attempt":{attempt}[,}}]'.encode()
-        )
+        end = f'"replica":"{replica}","attempt":{attempt}}}'  # and no uid
+        said = re.compile(rf'"type":"PodGone",[^{{}}]*{re.escape(end)}'.encode())
         return any(record.job == job and said.search(record.body) for record in self._log._records)
 
     def _knowable(self, pod: PodLife) -> bool:

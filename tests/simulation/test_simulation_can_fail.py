@@ -122,13 +122,10 @@ def test_the_end_of_a_second_pod_of_an_attempt_is_missed_in_the_log(is_told: boo
 
 
 @pytest.mark.parametrize("usurped", [True, False])
-def test_the_end_of_a_pod_made_after_its_attempt_is_excused_where_there_was_a_second_controller(
+def test_the_end_of_a_pod_that_the_log_says_is_not_there_is_excused_beside_a_second_controller(
     usurped: bool,
 ) -> None:
-    world, told = (
-        World(0),
-        Told(workers(2, policy="Never")).submit().pod("worker-0", "Pending").gone("worker-0"),
-    )
+    world, told = World(0), Told(workers(2)).submit().pause().gone("worker-0")
     for seq, body in enumerate(told.bodies, start=1):
         world.log._records.append(Record(seq, told.uid, Seq(seq), body))
     for name in ("worker-0", "worker-1"):
