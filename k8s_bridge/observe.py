@@ -85,17 +85,18 @@ def observe(change: Change, known: PodGone | None = None) -> tuple[Observation, 
 
 def is_job(raw: Mapping[str, Any]) -> bool:
     """The object is of an API group of job kinds, and no child of jobs."""
-    return _group(raw) in JOB_GROUPS and (_group(raw), text(raw.get("kind"))) not in _OWNED
+    group, kind = _group_kind(raw)
+    return group in JOB_GROUPS and (group, kind) not in _OWNED
 
 
 def is_observed_child(raw: Mapping[str, Any]) -> bool:
     """The object is a child that a kind observes."""
-    return (_group(raw), text(raw.get("kind"))) in _FACTS
+    return _group_kind(raw) in _FACTS
 
 
 def is_workload(raw: Mapping[str, Any]) -> bool:
     """The object is a Workload of Kueue's, which has the standing of a job in its queue."""
-    return text(raw.get("kind")) == "Workload" and _group(raw) == KUEUE_GROUP
+    return _group_kind(raw) == (KUEUE_GROUP, "Workload")
 
 
 def is_controlled(raw: Mapping[str, Any]) -> bool:
@@ -121,7 +122,8 @@ def job(change: Change) -> JobObserved | JobGone | None:
 
     A job in deletion exists until nothing holds it any more.
     """
-    raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
+    raw = mapping(change.object)
+    meta = mapping(raw.get("metadata"))
     uid, name = JobUid(text(meta.get("uid"))), text(meta.get("name"))
     if not (is_job(raw) and uid and name and text(raw.get("kind"))):
         return None
@@ -149,7 +151,8 @@ def job(change: Change) -> JobObserved | JobGone | None:
 
 def pod(change: Change, known: PodGone | None = None) -> PodObserved | PodGone | PodUnreadable | None:
     """The present pod, if a job of ours controls it, or if it is `known` and has no other controller."""
-    raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
+    raw = mapping(change.object)
+    meta = mapping(raw.get("metadata"))
     owner, replica, uid = _owner(meta), replica_of(mapping(meta.get("labels"))), PodUid(text(meta.get("uid")))
     if known is not None and known.uid == uid and (owner == known.job or not is_controlled(raw)):
         owner, replica = known.job, known.replica
@@ -162,7 +165,7 @@ def pod(change: Change, known: PodGone | None = None) -> PodObserved | PodGone |
     phase = phase_of(status)
     if phase is None or attempt is None:
         return PodUnreadable(job=owner, at=change.at, replica=replica, uid=uid, written_at=_written_at(meta))
-    conditions = list(mappings(status.get("conditions")))
+    conditions = mappings(status.get("conditions"))
     refused = refused_for_good(status) if phase is PodPhase.FAILED else ""
     return PodObserved(
         job=owner,
@@ -204,7 +207,8 @@ def recorded(raw: Mapping[str, Any]) -> Recorded | None:
 
 def child(change: Change) -> ChildObserved | None:
     """The present child, if a job controls it and a kind observes such; with an empty uid once it is gone."""
-    raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
+    raw = mapping(change.object)
+    meta = mapping(raw.get("metadata"))
     owner, uid, name = _owner(meta), text(meta.get("uid")), text(meta.get("name"))
     kind, facts = text(raw.get("kind")), facts_of(raw)
     if facts is None or not (owner and uid and name):
@@ -219,14 +223,14 @@ def child(change: Change) -> ChildObserved | None:
 
 def facts_of(raw: Mapping[str, Any]) -> dict[str, str] | None:
     """The observed facts of a child (`Owned.facts`); None if no kind observes such objects."""
-    facts = _FACTS.get((_group(raw), text(raw.get("kind"))))
+    facts = _FACTS.get(_group_kind(raw))
     return None if facts is None else dict(facts(raw))
 
 
 def _end_of_child(change: Change) -> ChildObserved | None:
     """The last form of a deleted child whose end counts: no watch may have shown it before."""
     raw = mapping(change.object)
-    if change.verb is not Verb.DELETED or (_group(raw), text(raw.get("kind"))) not in _MAKERS:
+    if change.verb is not Verb.DELETED or _group_kind(raw) not in _MAKERS:
         return None
     last = child(Change(Verb.MODIFIED, change.object, change.at))
     return last if last is not None and last.facts else None
@@ -238,7 +242,8 @@ def _made_pod(change: Change) -> Iterator[ChildObserved]:
     The job stands in an annotation, as the pod's owner is the child. A deleted pod that shows an end is reported with
     it first.
     """
-    raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
+    raw = mapping(change.object)
+    meta = mapping(raw.get("metadata"))
     job = text(mapping(meta.get("annotations")).get(JOB_UID))
     if not job:
         return
@@ -246,7 +251,7 @@ def _made_pod(change: Change) -> Iterator[ChildObserved]:
     maker = next(
         (owner for owner in mappings(meta.get("ownerReferences")) if owner.get("controller") is True), {}
     )
-    if not (uid and name) or (_group(maker), text(maker.get("kind"))) not in _MAKERS:
+    if not (uid and name) or _group_kind(maker) not in _MAKERS:
         return
     status, is_gone = mapping(raw.get("status")), change.verb is Verb.DELETED
     phase, containers = phase_of(status), list(containers_of(status))
@@ -279,7 +284,8 @@ _LONGEST_MESSAGE: Final = 1024
 
 def workload(change: Change) -> WorkloadObserved | None:
     """The present Workload, if a job of ours controls it; with an empty uid once it is gone."""
-    raw, meta = mapping(change.object), mapping(mapping(change.object).get("metadata"))
+    raw = mapping(change.object)
+    meta = mapping(raw.get("metadata"))
     owner, uid, name = _owner(meta), text(meta.get("uid")), text(meta.get("name"))
     if not (owner and uid and name):
         return None
@@ -361,8 +367,11 @@ def _shown(message: str, raw: Mapping[str, Any]) -> str:
     return redacted_text(message, raw.get("spec")) if message else ""
 
 
-def _group(raw: Mapping[str, Any]) -> str:
-    return _group_of(text(raw.get("apiVersion")))
+def _group_kind(raw: Mapping[str, Any]) -> tuple[str, str]:
+    """API group and kind; what is no string is nothing."""
+    api_version, kind = raw.get("apiVersion"), raw.get("kind")
+    group = _group_of(api_version) if isinstance(api_version, str) else ""
+    return group, kind if isinstance(kind, str) else ""
 
 
 @lru_cache(maxsize=256)

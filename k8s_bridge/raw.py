@@ -1,6 +1,6 @@
 """Reading objects whose shape nobody has checked: what is not as expected is nothing, never an exception."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -10,10 +10,11 @@ def mapping(value: object) -> Mapping[str, Any]:
     return value if type(value) is dict or (value is not None and isinstance(value, Mapping)) else {}
 
 
-def mappings(value: object) -> Iterator[Mapping[str, Any]]:
+def mappings(value: object) -> Sequence[Mapping[str, Any]]:
     """The mappings in a list; nothing of any other value."""
-    if isinstance(value, list):
-        yield from (item for item in value if type(item) is dict or isinstance(item, Mapping))
+    if not value or not isinstance(value, list):
+        return ()
+    return [item for item in value if type(item) is dict or isinstance(item, Mapping)]
 
 
 def text(value: object) -> str:

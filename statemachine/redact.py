@@ -205,12 +205,18 @@ class _Walk:
 
     def _map(self, value: Mapping[str, Any], key: str) -> dict[str, Any]:
         held = _OF_TEXT if value.get("kind") == "Secret" else frozenset()
-        judge = _secret_variable if key == "env" else _secret_field
+        is_env = key == "env"
         name = value.get("name")
         pair = isinstance(name, str) and is_secret(name, value.get("value"))
         return {
             name: self._hidden(inner)
-            if name in held or (pair and name == "value") or judge(str(name), inner)
+            if name in held
+            or (pair and name == "value")
+            or (
+                _secret_variable(name, inner)
+                if is_env
+                else is_secret_key(str(name)) and _is_secret_text(inner)
+            )
             else self.tree(inner, str(name))
             for name, inner in value.items()
         }
@@ -297,14 +303,14 @@ def _is_suspect(text: str) -> bool:
     return _SUSPECT.search(text) is not None
 
 
-def _secret_variable(name: str, value: object) -> bool:
+def _secret_variable(name: object, value: object) -> bool:
     """A variable of an environment that is written as a map."""
-    return not isinstance(value, Mapping) and is_secret(name, value)
+    return not isinstance(value, Mapping) and is_secret(str(name), value)
 
 
-def _secret_field(name: str, value: object) -> bool:
-    """A field that holds a secret; what only refers to one (`secretRef`, `secretKeyRef`) has more fields."""
-    return isinstance(value, str) and is_secret_key(name) and not _NO_SECRET.match(value)
+def _is_secret_text(value: object) -> bool:
+    """A text that tells something; what only refers to a secret (`secretRef`, `secretKeyRef`) has more fields."""
+    return isinstance(value, str) and not _NO_SECRET.match(value)
 
 
 def _json(text: str) -> Any:

@@ -1,6 +1,7 @@
 """What the log says of jobs, for every role of a process: the latest states, and what should exist of each job."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import lru_cache
 
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.context import Known
@@ -27,8 +28,8 @@ class LatestStates:
         fresh: Callable[[JobUid], Awaitable[None]],
         attended: Attended = EVERYTHING,
     ) -> None:
-        self._reader, self._partitions, self._attended = reader, partitions, attended
-        self._fresh = fresh
+        self._reader, self._partitions, self._fresh = reader, partitions, fresh
+        self._covers = lru_cache(maxsize=4096)(attended.covers)  # asked for in every visit, of few places
 
     def state(self, job: JobUid) -> JobState | None:
         """The job's state; None for one that is unknown, quarantined, forgotten, or not attended here."""
@@ -64,7 +65,7 @@ class LatestStates:
         if tracked.quarantined or tracked.seq == 0 or tracked.forgotten:
             return None
         state = tracked.state
-        return state if self._attended.covers(state.api_version, state.kind, state.namespace) else None
+        return state if self._covers(state.api_version, state.kind, state.namespace) else None
 
     def seq(self, job: JobUid) -> Seq:
         """Number of the last entry folded into it."""

@@ -3,7 +3,7 @@
 Rules run on every manifest, broken ones too, so that all problems are found at once; none of them may trip.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeGuard
 
@@ -50,13 +50,14 @@ def texts(tree: object, path: str) -> Sequence[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def items(tree: object, path: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def items(tree: object, path: str) -> Sequence[tuple[int, Mapping[str, Any]]]:
     """The objects in the list at `path`, with their indexes."""
     value = find(tree, path)
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            if type(item) is dict or isinstance(item, Mapping):
-                yield index, item
+    if not value or not isinstance(value, list):
+        return ()
+    return [
+        (index, item) for index, item in enumerate(value) if type(item) is dict or isinstance(item, Mapping)
+    ]
 
 
 def entries(tree: object, path: str) -> Mapping[str, Any]:

@@ -401,7 +401,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "observe-children-are-jobs",
         "k8s_bridge.observe",
-        ' and (_group(raw), text(raw.get("kind"))) not in _OWNED',
+        " and (group, kind) not in _OWNED",
         "",
         ("tests/unit/bridge/test_observe.py",),
     ),
