@@ -16,6 +16,7 @@ from statemachine.log.inbox import Inbox
 from statemachine.log.port import EventLog
 from tests.simulation import chaos, chaos_cluster, chaos_log, chaos_parts
 from tests.simulation.chaos import Action
+from tests.simulation.crash_points import INBOX, USUAL
 from tests.simulation.processes import Process
 from tests.simulation.troubled import TroubledWorld
 from tests.support.faults import FaultyLog, JumpingClock, Life
@@ -73,6 +74,7 @@ class ApartWorld(TroubledWorld):
         *chaos_log.ACTIONS,
         *chaos_parts.ACTIONS * 2,
     )
+    points: ClassVar[Mapping[str, int]] = {**USUAL, **INBOX}
     quiet: ClassVar[float] = 400.0
 
     def _new_log(self) -> MemoryLog:

@@ -116,13 +116,43 @@ _OWNED: Final = tuple(
 )
 _NAMED: Final = (*_OFTEN, *_SOMETIMES, *_SELDOM)
 
-POINTS: Final[Mapping[str, int]] = {
+USUAL: Final[Mapping[str, int]] = {
     **dict.fromkeys(_OFTEN, 1),
     **dict.fromkeys(_SOMETIMES, 3),
     **dict.fromkeys(_SELDOM, 12),
     **{point: 12 for point in _OWNED if point not in _NAMED},
 }
-"""Each point, and its share of the seeds that aim at one."""
+"""Each point that every family of worlds has, and its share of the seeds that aim at one."""
+
+INBOX: Final[Mapping[str, int]] = {
+    "before put": 12,
+    "after put": 12,
+    "before take": 12,
+    "after take": 12,
+    "before ack": 12,
+    "after ack": 12,
+    "after the inbox did not answer": 60,
+    "after a lost reply of the inbox": 100,
+}
+"""Those of the inbox, where the roles are apart."""
+
+HISTORY: Final[Mapping[str, int]] = {
+    "before a query": 12,
+    "after a query": 12,
+    "before a transaction": 12,
+    "after a transaction": 12,
+    "after the database did not answer": 24,
+    "after a lost reply of the database": 24,
+}
+"""Those of the database of the history."""
+
+LETTERS: Final[Mapping[str, int]] = dict.fromkeys(
+    ("before add_dead_letter", "after add_dead_letter", "before dead_letters", "after dead_letters"), 1
+)
+"""Those of dead letters, where observations cannot be decided."""
+
+POINTS: Final[Mapping[str, int]] = {**USUAL, **INBOX, **HISTORY, **LETTERS}
+"""All points."""
 
 BY_CHANCE: Final = frozenset({"before list", "after a refused patch"})
 """Points that one seed of thousands passes: aiming there would hit none, so a process dies there by the odds alone.
@@ -133,13 +163,10 @@ Only the audit lists, for what it misses and the bridge has never seen. Only Ten
 LEAST: Final = 50
 """Deaths at each point in 10,000 seeds."""
 
-_NAMES: Final = tuple(POINTS)
-_SHARES: Final = tuple(POINTS.values())
 
-
-def aimed(chance: Random) -> Aim | None:
-    """Where a process of this seed dies in any case, if it comes there while the chaos lasts."""
+def aimed(chance: Random, points: Mapping[str, int]) -> Aim | None:
+    """Where a process of this seed dies in any case, if it comes there while the chaos lasts: at one of `points`."""
     if chance.random() < 0.5:
         return None
-    (point,) = chance.choices(_NAMES, _SHARES)
-    return Aim(point, 1 if POINTS[point] > 1 else 1 + int(chance.expovariate(1 / 3)))
+    (point,) = chance.choices(tuple(points), tuple(points.values()))
+    return Aim(point, 1 if points[point] > 1 else 1 + int(chance.expovariate(1 / 3)))

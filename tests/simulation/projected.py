@@ -9,6 +9,7 @@ from jobledger.wiring.streams import Stream
 from statemachine.log.reader import Reader
 from tests.simulation import chaos, chaos_parts
 from tests.simulation.chaos import Action
+from tests.simulation.crash_points import HISTORY, USUAL
 from tests.simulation.world import World
 from tests.support.faults import Life
 from tests.support.faulty_store import FaultyStore, MemoryStore, made_anew
@@ -21,6 +22,7 @@ class ProjectedWorld(World):
     """One controller, or two for a while, that bring one history on."""
 
     odds: ClassVar[Mapping[str, float]] = {"database_fails": 0.3, "database_lost_reply": 0.3}
+    points: ClassVar[Mapping[str, int]] = {**USUAL, **HISTORY}
     share: ClassVar[float] = 0.3
 
     def _prepare(self) -> None:

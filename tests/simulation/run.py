@@ -50,7 +50,7 @@ def simulate(
     """
     world = make(seed, shape)
     world.weather.fate = (
-        script.fate if script else Fate(Random(f"{seed} faults"), aimed(Random(f"{seed} aim")))
+        script.fate if script else Fate(Random(f"{seed} faults"), aimed(Random(f"{seed} aim"), world.points))
     )
     with _errors_are_findings(world):
         try:

@@ -11,10 +11,13 @@ from projectors.history.database import Reached, Statement
 from projectors.history.projector import Step
 from statemachine.engine.drain import Drain
 from statemachine.engine.follower import Follower
+from statemachine.engine.step import Owner
+from statemachine.engine.undecided import Failure, KnownFailures
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode
 from tests.simulation import chaos, chaos_parts
 from tests.simulation.apart import ApartWorld
+from tests.simulation.letters import LettersWorld
 from tests.simulation.projected import ProjectedWorld
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH
@@ -86,6 +89,22 @@ def an_entry_whose_cause_is_not_known_is_not_read(patch: pytest.MonkeyPatch) -> 
     return alone("newer_cause")
 
 
+def letters_of_before_are_not_looked_for(patch: pytest.MonkeyPatch) -> type[World]:
+    async def at_once(_: KnownFailures, __: object) -> bool:
+        return True
+
+    patch.setattr(KnownFailures, "refresh", at_once)
+    return LettersWorld
+
+
+def a_failure_is_noted_and_no_letter_kept(patch: pytest.MonkeyPatch) -> type[World]:
+    async def lost(self: Owner, failure: Failure) -> None:
+        self._known_failures.note(failure)
+
+    patch.setattr(Owner, "_keep", lost)
+    return LettersWorld
+
+
 Breaking = Callable[[pytest.MonkeyPatch], type[World]]
 
 
@@ -97,6 +116,8 @@ Breaking = Callable[[pytest.MonkeyPatch], type[World]]
         a_silent_watch_is_waited_for,
         what_another_projector_brought_in_is_put_in_again,
         an_entry_whose_cause_is_not_known_is_not_read,
+        letters_of_before_are_not_looked_for,
+        a_failure_is_noted_and_no_letter_kept,
     ],
 )
 def test_what_is_broken_on_purpose_is_discovered(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:

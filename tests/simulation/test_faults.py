@@ -10,6 +10,7 @@ from tests.simulation import chaos, chaos_cluster, chaos_log, chaos_parts, proje
 from tests.simulation.apart import ApartWorld
 from tests.simulation.chaos import Action
 from tests.simulation.faults_list import FAULTS, Drawn
+from tests.simulation.letters import LettersWorld
 from tests.simulation.projected import ProjectedWorld
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH
@@ -89,7 +90,7 @@ def test_every_fault_that_is_drawn_is_in_the_list_and_the_other_way_round() -> N
 
 def test_every_action_of_every_family_is_one_of_a_fault_or_a_users() -> None:
     users = {chaos.edit_spec, chaos.delete_job}
-    families = (World, TroubledWorld, ApartWorld, ProjectedWorld, VersionsWorld)
+    families = (World, TroubledWorld, ApartWorld, ProjectedWorld, VersionsWorld, LettersWorld)
     actions = {action for family in families for action in family.actions or chaos.ACTIONS}
     assert actions - users <= {*_BY.values()}
 

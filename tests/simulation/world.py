@@ -24,6 +24,7 @@ from statemachine.ids import CLUSTER_DOMAIN, JobUid, Position
 from statemachine.log.inbox import Inbox
 from statemachine.log.port import EventLog, Record, Snapshot
 from statemachine.owned import SSH_KEYS
+from tests.simulation.crash_points import USUAL
 from tests.simulation.pods import PodRegister
 from tests.simulation.processes import Errors, Process
 from tests.simulation.shapes import NAMESPACE, PYTORCH, Script, Shape
@@ -118,6 +119,8 @@ class World:
     """Faults that calls meet beside the usual ones, and how likely each is at most."""
     actions: ClassVar[Sequence[Any]] = ()
     """What happens instead of the usual; see `tests.simulation.chaos`."""
+    points: ClassVar[Mapping[str, int]] = USUAL
+    """Where a process dies in seeds that aim at a point, and the share of each; see `crash_points`."""
     possible: ClassVar[float] = 0.4
     """How likely each of the faults that calls meet is to be possible in a seed."""
     share: ClassVar[float] = 0.5

@@ -344,9 +344,9 @@ class FaultyLog:
 
     async def add_dead_letter(self, letter: DeadLetter) -> None:
         """See EventLog."""
-        await self._meet()
+        await self._meet("before add_dead_letter")
         await self._log.add_dead_letter(letter)
-        await self._life.travel()
+        await self._life.travel("after add_dead_letter")
 
     async def note_retry(self, letter: DeadLetter, at: datetime) -> None:
         """See EventLog."""
@@ -355,8 +355,10 @@ class FaultyLog:
 
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """See EventLog."""
-        await self._meet()
-        return await self._log.dead_letters()
+        await self._meet("before dead_letters")
+        letters = await self._log.dead_letters()
+        await self._life.travel("after dead_letters")
+        return letters
 
     async def dead_letter_count(self) -> int:
         """See EventLog."""

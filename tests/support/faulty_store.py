@@ -81,29 +81,33 @@ class FaultyStore:
         self.path = store.path
         self._store, self._life, self._weather = store, life, life.weather
 
-    async def _meet(self) -> None:
-        await self._life.travel()
+    async def _meet(self, point: str) -> None:
+        await self._life.travel(point)
         if asyncio.get_running_loop().time() < self._weather.until.get("database_slow", 0.0):
             await asyncio.sleep(self._weather.chance.uniform(0, _SLOW))
             await self._life.thawed()
         if self._weather.strikes("database_fails"):
+            self._life.pass_by("after the database did not answer")
             if self._weather.chance.random() < 0.5:
                 raise LogUnavailable("the store is locked by another process")
             raise ViewUnavailable("the database does not answer")
 
     async def run(self, work: Work[T]) -> T:
         """See SqliteStore."""
-        await self._meet()
+        await self._meet("before a transaction")
         value = await self._store.run(work)
-        await self._life.travel()
+        await self._life.travel("after a transaction")
         if self._weather.strikes("database_lost_reply"):
+            self._life.pass_by("after a lost reply of the database")
             raise ViewUnavailable("the connection broke; the outcome is unknown")
         return value
 
     async def read(self, work: Work[T]) -> T:
         """See SqliteStore."""
-        await self._meet()
-        return await self._store.read(work)
+        await self._meet("before a query")
+        value = await self._store.read(work)
+        await self._life.travel("after a query")
+        return value
 
     def projector(self, log: EventLog) -> HistoryProjector:
         """The product's projector over it."""

@@ -89,35 +89,39 @@ class FaultyInbox:
         self._inbox, self._life, self._weather = inbox, life, life.weather
         self._is_known_empty = False
 
-    async def _meet(self) -> None:
-        await self._life.travel()
+    async def _meet(self, point: str = "") -> None:
+        await self._life.travel(point)
         down = asyncio.get_running_loop().time() < self._weather.log_down_until
         if down or self._weather.strikes("log_fails"):
+            self._life.pass_by("after the inbox did not answer")
             raise LogUnavailable("the inbox does not answer")
 
     async def put(self, observations: Sequence[Observation]) -> None:
         """See Inbox."""
-        await self._meet()
+        await self._meet("before put")
         await self._inbox.put(observations)
-        await self._life.travel()
+        await self._life.travel("after put")
         if self._weather.strikes("inbox_lost_reply"):
+            self._life.pass_by("after a lost reply of the inbox")
             raise LogUnavailable("the outcome of the transaction is unknown")
 
     async def take(self, limit: int) -> Taken:
         """See Inbox. Whoever asks an empty one again waits until it is not."""
-        await self._meet()
+        await self._meet("before take")
         if self._is_known_empty and not await self._inbox.waiting():
             await self._inbox.bell.wait()
             await self._life.thawed()
         taken = await self._inbox.take(limit)
         self._is_known_empty = not taken.posts
+        self._life.check()
+        self._life.pass_by("after take")
         return taken
 
     async def ack(self, token: int) -> None:
         """See Inbox."""
-        await self._meet()
+        await self._meet("before ack")
         await self._inbox.ack(token)
-        await self._life.travel()
+        await self._life.travel("after ack")
 
     async def waiting(self) -> int:
         """See Inbox."""
