@@ -1,4 +1,4 @@
-"""(state, observation) → events: what something noticed outside means for one job. Pure."""
+"""(state, observation) → events: what an observation of the world outside means for one job. Pure."""
 
 from typing import Final
 

@@ -253,7 +253,7 @@ class ReplicaEnded(_PodSeen, tag=True):
 class ReplicaUnreachable(_PodSeen, tag=True):
     """The pod's phase is Unknown, or its status could not be made out for 60 s (T16).
 
-    Noticed at `at`; `written_at`: when the API server took that status, if it said so.
+    Observed at `at`; `written_at`: when the API server took that status, if it said so.
     """
 
     type: ClassVar[Literal["ReplicaUnreachable"]] = "ReplicaUnreachable"

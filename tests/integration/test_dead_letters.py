@@ -24,7 +24,7 @@ async def kept(place: Place) -> None:
     observation = Story(workers(1), name="late", uid="job-late").submit().entries[0].cause
     log = await SqliteLog.open(place.store)
     await log.add_dead_letter(
-        DeadLetter(START, observation.job, encode_observation(observation), "ValueError: mended by now")
+        DeadLetter(START, observation.job, encode_observation(observation), "ValueError: repaired by now")
     )
     await log.close()
 
@@ -36,4 +36,4 @@ def test_a_running_server_decides_what_is_retried(place: Place) -> None:
         assert place.ok("dead-letters", "retry", "--all") == "retried 1: JobObserved of job job-late\n"
         wait_until(lambda: place.run("history", "job-late", "-n", "demo").returncode == 0)
     assert place.ok("dead-letters", "retry", "--all") == "nothing to retry\n"
-    assert "mended by now" in place.ok("dead-letters", "list")
+    assert "repaired by now" in place.ok("dead-letters", "list")

@@ -166,7 +166,7 @@ async def test_a_worker_that_starts_its_server_in_the_background_reaches_itself_
 async def test_wrappers_that_are_written_again_start_the_programs_of_this_machine(
     keys: dict[str, str], tmp_path: Path
 ) -> None:
-    """Whoever adopts a pod renews its files, and so does a change of its Secret."""
+    """A controller that adopts a pod renews its files, and so does a change of its Secret."""
     store = await SqliteStore.open(tmp_path / "store.db")
     ref = Ref("v1", "Pod", "demo", WORKERS[0])
     async with LocalCluster(store, tmp_path / "data", workdir=tmp_path) as first:

@@ -243,7 +243,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_LEASE,
     ),
     Mutant(
-        "lease-loss-not-noticed",
+        "lease-loss-is-ignored",
         _LEASE,
         'elif self.holder not in ("", self.identity):',
         "elif False:",

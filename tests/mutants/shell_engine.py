@@ -321,7 +321,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_SKEW,
     ),
     Mutant(
-        "skew-jump-not-noticed",
+        "skew-jump-is-ignored",
         _SKEW,
         "return self._ahead + (now.at - self._base.at) - timedelta(seconds=now.tick - self._base.tick)",
         "return self._ahead",

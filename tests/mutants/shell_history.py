@@ -22,7 +22,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_VIEW,
     ),
     Mutant(
-        "history-view-set-back-not-noticed",
+        "history-view-set-back-is-ignored",
         _PROJECTOR,
         "fits = reached.position >= since",
         "fits = True",

@@ -260,7 +260,7 @@ class Crowd:
         return unfinished
 
     def _wake_nodes(self) -> None:
-        """Whoever plays the nodes begins anew if it has overlooked a pod, which is no fault of ours."""
+        """The player of the nodes begins anew if it has overlooked a pod, which is no fault of ours."""
         if any(record.is_overlooked(_OVERLOOKED) for record in self.pods.living()):
             logging.getLogger(__name__).warning("KWOK has overlooked pods, and begins anew")
             self.plane.restart("kwok")

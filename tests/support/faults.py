@@ -224,7 +224,7 @@ class Life:
             self.check()
 
     def check(self) -> None:
-        """Whoever calls belongs to a process that lives; else this is the end of the caller."""
+        """The caller belongs to a process that lives; else this is the end of the caller."""
         if not self.alive:
             raise asyncio.CancelledError("killed")
 

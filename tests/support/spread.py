@@ -106,7 +106,7 @@ class FaultyInbox:
             raise LogUnavailable("the outcome of the transaction is unknown")
 
     async def take(self, limit: int) -> Taken:
-        """See Inbox. Whoever asks an empty one again waits until it is not."""
+        """See Inbox. A caller that asks an empty one again waits until it is not."""
         await self._meet("before take")
         if self._is_known_empty and not await self._inbox.waiting():
             await self._inbox.bell.wait()

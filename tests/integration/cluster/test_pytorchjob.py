@@ -1,4 +1,4 @@
-"""Kubeflow PyTorchJobs on a real API server: looked after where that is switched on, and as the operator does it."""
+"""Kubeflow PyTorchJobs on a real API server: managed where that is switched on, and as the operator does it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,7 +151,7 @@ def test_a_job_is_suspended_resumed_scaled_and_expires(jobs: TorchJobs) -> None:
 
 
 def test_where_it_is_not_switched_on_a_job_is_not_touched(jobs: TorchJobs, tmp_path: Path) -> None:
-    """Not even one that was looked after before: its pods stay, and nobody writes of it."""
+    """Not even one that was managed before: its pods stay, and nobody writes of it."""
     limited = f"--namespaces={jobs.namespace}"
     with ControllerProcess(jobs.cluster, tmp_path, limited, "--pytorchjobs=*") as controller:
         jobs.apply(pytorchjob("left"))

@@ -385,7 +385,7 @@ async def test_the_rights_to_retry_are_enough(
     observation = Story(workers(1)).submit().entries[0].cause
     async with closing(await KafkaLog.open(everything, 0, read_only=True)) as log:
         await log.add_dead_letter(
-            DeadLetter(START, observation.job, encode_observation(observation), "mended")
+            DeadLetter(START, observation.job, encode_observation(observation), "repaired")
         )
         security = secure.security("front")
         place.env |= {

@@ -1,4 +1,4 @@
-"""Which jobs are looked after: namespaces, and kinds that have to be switched on."""
+"""Which jobs are managed: namespaces, and kinds that have to be switched on."""
 
 from typing import Any
 

@@ -292,7 +292,7 @@ async def test_going_back_in_the_browser_gives_a_whole_page(tmp_path: Path) -> N
 
 
 def test_a_name_of_before_makes_up_for_no_kind_that_may_not_be_seen() -> None:
-    """Whoever may list every kind but one, and one under two names, has as many rights as there are kinds."""
+    """A caller who may list every kind but one, and one under two names, has as many rights as there are kinds."""
     allowed = [names.kind for names in SERVED if names.kind != "PyTorchJob"]
     assert len(allowed) == len(KNOWN)
     assert ListQuery().wanted(allowed, "").kinds == [name for name in KNOWN if name != "PyTorchJob"]

@@ -158,7 +158,7 @@ async def test_a_report_that_changes_nothing_is_a_reason_to_look_at_the_children
 
 @on_simulated_time
 async def test_who_takes_a_job_over_shows_its_latest_status_alone() -> None:
-    """Whoever had it may have shown the others."""
+    """Its holder may have shown the others."""
     story = Story(workers(1)).submit().pod("worker-0", "Running").pause()
     phases = []
     for is_taken in (False, True):
