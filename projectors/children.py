@@ -419,6 +419,9 @@ class Children:
         if child.replica:
             made = _Made(child.attempt, PodUid(stored["metadata"]["uid"]))
             self._made.setdefault(state.uid, {})[child.replica] = made
+        if child.once:  # a watch may never show it: one that is deleted at once would be made again
+            for observation in observe(Change(Verb.ADDED, stored, self._clock.now())):
+                await self._observe(observation)
         return Done.MADE
 
     async def _take_back(

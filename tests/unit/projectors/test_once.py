@@ -17,6 +17,27 @@ async def test_the_first_is_made() -> None:
 
 
 @on_simulated_time
+async def test_one_that_is_gone_before_any_watch_shows_it_is_not_made_again() -> None:
+    story = BeamStory(spec(), name=NAME, kind=KIND).submit().at(5).all_pods("Running")
+    visits = Visits(story)
+    await visits.visit()
+    (made,) = visits.reported
+    assert isinstance(made, ChildObserved)
+    assert (made.kind, made.name, made.uid) == (
+        "Job",
+        JOB,
+        visits.cluster.objects.get(REF)["metadata"]["uid"],
+    )
+    visits.cluster.objects.delete(REF)
+    after = Visits(story.see(made))
+    await after.visit()
+    assert after.cluster.made("create", "Job") == []
+    assert [(gone.name, gone.uid) for gone in after.reported if isinstance(gone, ChildObserved)] == [
+        (JOB, "")
+    ]
+
+
+@on_simulated_time
 async def test_one_that_is_gone_is_looked_for_and_reported() -> None:
     visits = Visits(running().job_gone())
     await visits.visit()
