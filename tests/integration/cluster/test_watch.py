@@ -388,10 +388,14 @@ class Writer:
             await self.delete(self.chance.choice(pods))
 
     async def create(self, manifest: Manifest) -> None:
+        """An API server that dies may have stored what it gave no answer to: that is looked up, and counts, too."""
         try:
             created = await self.cluster.create(manifest)
-        except Conflict:  # the answer to an earlier try was lost
-            created = await self.cluster.get(Ref.of(manifest))
+        except (ClusterUnavailable, Conflict):
+            try:
+                created = await again(partial(self.cluster.get, Ref.of(manifest)))
+            except Missing:
+                return
         self.living[created["metadata"]["uid"]] = created
 
     async def delete(self, manifest: Manifest) -> None:
