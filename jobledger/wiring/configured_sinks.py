@@ -1,6 +1,6 @@
 """Sinks of public events, made of what a user configures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,8 @@ from projectors.sinks.lineage import lineage_sink, runs_of
 from projectors.sinks.port import Sink
 from projectors.sinks.webhook import Failed, Receiver, WebHook
 from statemachine.errors import ConfigError
+from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.layout import TOPICS
 from statemachine.log.positions import SinkFailure
 
 if TYPE_CHECKING:
@@ -78,6 +80,21 @@ async def topic_sink(name: str, topic: "Target", partitions: int, mode: "Mode", 
     if isinstance(log_at, Kafka) and topic == type(topic).of(log_at.address):
         return await KafkaSink.open(name, topic, partitions, mode)
     return await OtherTopic.open(topic, partitions, mode)
+
+
+def lineage_topics(sinks: Sequence[ConfiguredSink], address: Address) -> Sequence[str]:
+    """The topics that sinks of lineage write to, by their whole names. Raises ConfigError: one is of the ledger."""
+    own = {address.topic(topic.name) for topic in TOPICS}
+    names: dict[str, None] = {}
+    for sink in sinks:
+        if isinstance(sink, LineageSink) and isinstance(sink.transport, LineageOverKafka):
+            name = sink.transport.topic
+            if name in own:
+                raise ConfigError(
+                    f"the sink {sink.name} writes to {name}, which is a topic of the ledger: name another"
+                )
+            names[name] = None
+    return tuple(names)
 
 
 def target_of(settings: Settings, log_at: Path | Kafka, configured: TopicSink) -> "Target":

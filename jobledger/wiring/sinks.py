@@ -25,11 +25,10 @@ from jobledger.settings.sinks import (
     own_topic,
     sinks_in,
 )
-from jobledger.wiring.configured_sinks import ignored, poster, target_of
+from jobledger.wiring.configured_sinks import ignored, lineage_topics, poster, target_of
 from jobledger.wiring.fed_sink import FedSink, PublicationOnce, SinkLoop
 from jobledger.wiring.ledger import Kafka, Ledger
 from jobledger.wiring.positions import positions_beside
-from jobledger.wiring.topics import lineage_topics
 from statemachine.errors import ConfigError, JobledgerError
 from statemachine.ids import Position
 from statemachine.log.partitions import Partitions

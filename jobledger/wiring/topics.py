@@ -1,16 +1,14 @@
 """Topics of public events as users name them."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from jobledger.settings.model import Settings
-from jobledger.settings.sinks import ConfiguredSink, LineageOverKafka, LineageSink
 from jobledger.wiring.ledger import Kafka
 from statemachine.errors import ConfigError
 from statemachine.log.kafka.address import DEFAULT_PREFIX, Address
-from statemachine.log.kafka.layout import CLOUDEVENTS, TOPICS
+from statemachine.log.kafka.layout import CLOUDEVENTS
 from statemachine.log.kafka.publishing import Target
 
 
@@ -27,21 +25,6 @@ def elsewhere(settings: Settings, where: Path | Kafka) -> str:
         if said.address
         else ""
     )
-
-
-def lineage_topics(sinks: Sequence[ConfiguredSink], address: Address) -> Sequence[str]:
-    """The topics that sinks of lineage write to, by their whole names. Raises ConfigError: one is of the ledger."""
-    own = {address.topic(topic.name) for topic in TOPICS}
-    names: dict[str, None] = {}
-    for sink in sinks:
-        if isinstance(sink, LineageSink) and isinstance(sink.transport, LineageOverKafka):
-            name = sink.transport.topic
-            if name in own:
-                raise ConfigError(
-                    f"the sink {sink.name} writes to {name}, which is a topic of the ledger: name another"
-                )
-            names[name] = None
-    return tuple(names)
 
 
 def topic_of(flag: str, place: str, where: Path | Kafka, settings: Settings) -> Target:

@@ -133,6 +133,6 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     _topic("own-topic-is-elsewhere", "topics", 'return "" if is_own else', "return"),
     _topic("other-brokers-are-own", "topics", 'servers == ",".join(where.address.servers) and ', ""),
     _topic("store-without-default", "sinks", " or settings.events.kafka.address)", ")"),
-    _topic("topic-of-the-ledger-has-runs", "topics", "if name in own:", "if False:"),
+    _topic("topic-of-the-ledger-has-runs", "configured_sinks", "if name in own:", "if False:"),
     _topic("filtered-topic-is-full", "sinks", "sink.url or sink.types or", "sink.url or"),
 )

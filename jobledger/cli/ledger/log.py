@@ -139,7 +139,7 @@ def _address(settings: "Settings") -> "Address":
 
 async def _topics(action: TopicsAction, settings: "Settings", address: "Address") -> int:
     from jobledger.settings.sinks import sinks_in
-    from jobledger.wiring.topics import lineage_topics
+    from jobledger.wiring.configured_sinks import lineage_topics
     from statemachine.log.kafka import topics
 
     lineage = lineage_topics(sinks_in(settings.events.sinks), address)

@@ -8,9 +8,10 @@ from pydantic import ValidationError
 from jobledger.settings.events import EventsKafkaSettings, EventsSettings
 from jobledger.settings.model import Settings
 from jobledger.settings.sinks import sinks_in
+from jobledger.wiring.configured_sinks import lineage_topics
 from jobledger.wiring.ledger import Kafka
 from jobledger.wiring.sinks import checked, full_topic
-from jobledger.wiring.topics import lineage_topics, topic_of
+from jobledger.wiring.topics import topic_of
 from statemachine.errors import ConfigError
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.publishing import Target
