@@ -67,27 +67,37 @@ _Types = Annotated[
         "--type", metavar="GLOB", help="Only these types, such as job.failed or replica.*; repeatable."
     ),
 ]
+_Job = Annotated[
+    str,
+    typer.Argument(
+        metavar="[JOB]",
+        help="Only of this job: name, namespace/name, or uid (its beginning is enough).",
+        show_default=False,
+    ),
+]
+_After = Annotated[
+    str,
+    typer.Option(
+        "--after",
+        metavar="beginning|end|TIME|CURSOR",
+        help="Where to begin; `end` goes with --follow, a cursor with --server.",
+    ),
+]
+_Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="ADDRESS",
+        help="Ask this server, and not the log: a unix socket, or http://127.0.0.1:PORT.",
+    ),
+]
 
 
 @events.command()
 def tail(
-    job: Annotated[
-        str,
-        typer.Argument(
-            metavar="[JOB]",
-            help="Only of this job: name, namespace/name, or uid (its beginning is enough).",
-            show_default=False,
-        ),
-    ] = "",
+    job: _Job = "",
     *,
-    after: Annotated[
-        str,
-        typer.Option(
-            "--after",
-            metavar="beginning|end|TIME|CURSOR",
-            help="Where to begin; `end` goes with --follow, a cursor with --server.",
-        ),
-    ] = "beginning",
+    after: _After = "beginning",
     type_: _Types = None,
     namespace: common.Namespace = None,
     selector: common.LabelSelector = "",
@@ -95,14 +105,7 @@ def tail(
     output: Annotated[
         Form, typer.Option("--output", "-o", metavar="table|jsonl", help="Form of the output.")
     ] = Form.TABLE,
-    server: Annotated[
-        str | None,
-        typer.Option(
-            "--server",
-            metavar="ADDRESS",
-            help="Ask this server, and not the log: a unix socket, or http://127.0.0.1:PORT.",
-        ),
-    ] = None,
+    server: _Server = None,
     store: common.Store = None,
     log: histories.Log = None,
     verbose: common.Verbose = 0,
@@ -117,16 +120,14 @@ def tail(
     """
     import asyncio
 
-    from jobledger.publishing.filters import Wanted, moment_of, types_of
-    from k8s_bridge.selectors import Selector
     from statemachine.errors import ConfigError
 
     if after == "end" and not follow:
         raise ConfigError("--after end shows nothing without --follow")
+    settings = common.settings(store=store, server=server, verbose=verbose)
     if server:
         if log:
             raise ConfigError("--server asks a server, and --log is read without one: leave out one of them")
-        settings = common.settings(store=store, server=server, verbose=verbose)
         filters: Mapping[str, str | Sequence[str]] = {
             "type": type_ or [],
             "namespace": namespace or "",
@@ -135,10 +136,17 @@ def tail(
         }
         _tail_of_server(settings.server, after, filters, output, follow=follow)
         return
-    since = None if after in {"beginning", "end"} else moment_of("--after", after)
-    wanted = Wanted(job, types_of(type_ or ()), namespace or "", Selector.of(selector), since)
-    settings = common.settings(store=store, verbose=verbose)
+    wanted = _wanted(job, after, type_ or (), namespace or "", selector)
     raise typer.Exit(asyncio.run(_tail(settings, log, wanted, output, follow=follow, late=after == "end")))
+
+
+def _wanted(job: str, after: str, types: "Sequence[str]", namespace: str, selector: str) -> "Wanted":
+    """What is asked for of the log. Raises ConfigError."""
+    from jobledger.publishing.filters import Wanted, moment_of, types_of
+    from k8s_bridge.selectors import Selector
+
+    since = None if after in {"beginning", "end"} else moment_of("--after", after)
+    return Wanted(job, types_of(types), namespace, Selector.of(selector), since)
 
 
 async def _tail(

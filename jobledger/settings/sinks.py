@@ -20,6 +20,11 @@ from projectors.contract.catalogue import CATALOGUE, short_name
 from statemachine.errors import ConfigError
 from statemachine.log.positions import LEDGER, NAME
 
+ORIGIN: Final = re.compile(r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$")
+"""As whom a sink may ask a web hook for leave. Source: CloudEvents, HTTP 1.1 Web Hooks, 4.1: a DNS expression."""
+
+DEFAULT_ORIGIN: Final = "jobledger"
+
 _MOST: Final = 2**20
 """Bytes of a file of sinks."""
 
@@ -81,7 +86,7 @@ class WebHookSink(_Sink):
     concurrency: Annotated[int, Field(ge=1, le=64)] = 8
     give_up_after: Span | None = Field(None, alias="giveUpAfter")
     handshake: bool = False
-    origin: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$")] = "jobledger"
+    origin: Annotated[str, Field(pattern=ORIGIN.pattern)] = DEFAULT_ORIGIN
 
 
 class FilesSink(_Sink):

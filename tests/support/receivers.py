@@ -18,6 +18,10 @@ class Hook(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.bodies: list[bytes] = []
         self.status: Callable[[dict[str, Any]], int] = lambda _: 204
+        self.asking: list[str] = []
+        """Origins that have asked for leave."""
+        self.allowed = ""
+        """The origin that gets it; empty: it answers 410."""
 
     @property
     def url(self) -> str:
@@ -52,6 +56,13 @@ class _Handler(BaseHTTPRequestHandler):
         if status // 100 == 2:
             self.server.bodies.append(body)
         self.send_response(status)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def do_OPTIONS(self) -> None:
+        self.server.asking.append(self.headers["webhook-request-origin"])
+        self.send_response(200 if self.server.allowed else 410)
+        self.send_header("webhook-allowed-origin", self.server.allowed)
         self.send_header("content-length", "0")
         self.end_headers()
 

@@ -47,6 +47,30 @@ def test_a_receiver_that_wants_no_more_ends_the_command(ask: Ask, hook: Hook, ke
     assert "the receiver answered 410: it wants no more events" in said.err
 
 
+@pytest.mark.parametrize(
+    ("more", "origin"), [((), "jobledger"), (("--origin", "prod.example"), "prod.example")]
+)
+def test_a_receiver_is_asked_for_leave_once_before_the_first_event(
+    ask: Ask, hook: Hook, key: Path, more: tuple[str, ...], origin: str
+) -> None:
+    hook.allowed = origin
+    said = ask("events", "publish", "--to", hook.url, "--key", key, "--once", "--handshake", *more)
+    assert hook.asking == [origin]
+    assert said == (0, f"{len(hook.bodies)} events sent\n", "")
+    assert len(hook.bodies) > 10
+
+
+def test_a_receiver_that_gives_no_leave_gets_nothing(ask: Ask, hook: Hook, key: Path) -> None:
+    said = ask("events", "publish", "--to", hook.url, "--key", key, "--once", "--handshake")
+    assert (said.code, hook.asking, hook.bodies) == (2, ["jobledger"], [])
+    assert "the receiver answered 410: it wants no more events" in said.err
+
+
+def test_without_the_option_a_receiver_is_not_asked(ask: Ask, hook: Hook, key: Path) -> None:
+    assert ask("events", "publish", "--to", hook.url, "--key", key, "--once").code == 0
+    assert hook.asking == []
+
+
 def test_events_that_are_given_up_are_named(ask: Ask, hook: Hook, key: Path) -> None:
     hook.status = lambda event: 500 if event["type"] == "dev.jobledger.job.failed.v1" else 204
     said = ask("events", "publish", "--to", hook.url, "--key", key, "--once", "--give-up-after", "0")
@@ -63,6 +87,8 @@ def test_events_that_are_given_up_are_named(ask: Ask, hook: Hook, key: Path) -> 
         (("--from", "soon"), '--from "soon" is no time'),
         (("--give-up-after", "soon"), '--give-up-after "soon" must be a duration'),
         (("--type", "job.exploded"), "is no type of public event"),
+        (("--origin", "prod.example"), "--origin is a word of the handshake: give --handshake, too"),
+        (("--handshake", "--origin", "a b"), '--origin "a b" must be a host name'),
     ],
 )
 def test_a_wrong_option_is_one_sentence(
@@ -73,7 +99,7 @@ def test_a_wrong_option_is_one_sentence(
     assert words in said.err
 
 
-@pytest.mark.parametrize("more", [("--type", "job.failed"), ("--concurrency", "2")])
+@pytest.mark.parametrize("more", [("--type", "job.failed"), ("--concurrency", "2"), ("--handshake",)])
 def test_files_take_no_options_of_web_hooks(ask: Ask, tmp_path: Path, more: tuple[str, ...]) -> None:
     said = ask("events", "publish", "--to", f"file:{tmp_path}", "--once", *more)
     assert said.code == 2

@@ -72,6 +72,7 @@ def test_an_end_that_was_given_up_is_sent_again_behind_the_start_of_its_run(
     ("to", "more", "words"),
     [
         ("openlineage+https://marquez.example", ("--type", "job.failed"), "takes no --type"),
+        ("openlineage+https://marquez.example", ("--handshake",), "takes no --handshake"),
         (
             "openlineage+ftp://marquez.example",
             (),
