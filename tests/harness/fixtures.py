@@ -277,7 +277,7 @@ def _require(program: Path) -> None:
 def _existing(kubeconfig: Path, home: Path) -> Cluster:
     """The cluster of a kubeconfig, with our kubectl or else the one on PATH."""
     ours, _ = built(KUBE)
-    found = shutil.which("kubectl")
-    if not (ours or found):
+    kubectl = shutil.which("kubectl")
+    if not (ours or kubectl):
         pytest.skip("JOBLEDGER_KUBECONFIG is set, and there is no kubectl: make cluster-tools")
-    return Cluster(kubeconfig.absolute(), home, [str(ours), "kubectl"] if ours else [str(found)])
+    return Cluster(kubeconfig.absolute(), home, [str(ours), "kubectl"] if ours else [str(kubectl)])

@@ -36,11 +36,11 @@ _GUARD: Final = (
 @cache
 def binaries() -> tuple[Path | None, str]:
     """The folder with PostgreSQL's programs, or None and why not."""
-    places = [Path(found).resolve().parent for found in [shutil.which("initdb")] if found]
+    places = [Path(program).resolve().parent for program in [shutil.which("initdb")] if program]
     if shutil.which("pg_config"):
         places.append(Path(run(["pg_config", "--bindir"]).stdout.strip()))
     places += sorted(
-        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda each: each.parent.name, reverse=True
+        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: folder.parent.name, reverse=True
     )
     for place in places:
         needed = [(place / name).exists() for name in ("postgres", "initdb")]
@@ -167,9 +167,9 @@ class Postgres(Server):
         if self._server is None:
             return
         children = Path(f"/proc/{self._server.pid}/task/{self._server.pid}/children")
-        for each in [self._server.pid, *map(int, children.read_text(encoding="ascii").split())]:
+        for pid in [self._server.pid, *map(int, children.read_text(encoding="ascii").split())]:
             try:
-                os.kill(each, sign)
+                os.kill(pid, sign)
             except ProcessLookupError:
                 continue
 

@@ -180,7 +180,7 @@ class Kueue:
             wanted = []
             for webhook in configuration["webhooks"]:
                 path = webhook["clientConfig"]["service"]["path"]
-                if any(each in path for each in _WEBHOOKS):
+                if any(webhook in path for webhook in _WEBHOOKS):
                     webhook["clientConfig"] = self._client(path)
                     if path.endswith("-v1-pod"):
                         webhook["namespaceSelector"] = {"matchLabels": {"jobledger.dev/pods": "kueue"}}

@@ -19,7 +19,7 @@ def wait_for(what: str, look: Callable[[], T | None], within: float = 120) -> T:
         AssertionError: there was none; says `what` was waited for, and the last answer.
     """
     until = time.monotonic() + within
-    while not (found := look()):
-        assert time.monotonic() < until, f"{what}: not within {within} s; last seen: {found!r}"
+    while not (outcome := look()):
+        assert time.monotonic() < until, f"{what}: not within {within} s; last seen: {outcome!r}"
         time.sleep(PAUSE)
-    return found
+    return outcome

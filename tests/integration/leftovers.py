@@ -19,25 +19,25 @@ def end_pods(folder: Path) -> None:
     Servers have to have ended before, or they would start what was ended again.
     """
     deadline = time.monotonic() + SECONDS
-    while found := pods_processes(folder):
-        for pid in found:
+    while pids := pods_processes(folder):
+        for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        assert time.monotonic() < deadline, f"processes of pods do not end: {found}"
+        assert time.monotonic() < deadline, f"processes of pods do not end: {pids}"
         time.sleep(0.02)
 
 
 def pods_processes(folder: Path) -> set[int]:
-    """Whoever has a pod's mark in its environment, or its folder in its command line, and their descendants.
+    """Processes with a pod's mark in their environment, or its folder in their command line, and their descendants.
 
     The second finds the shims, and sshd, which writes over its environment.
     """
-    uids = [each.name for depth in ("pods/*", "*/pods/*", "*/*/pods/*") for each in folder.glob(depth)]
+    uids = [marked.name for depth in ("pods/*", "*/pods/*", "*/*/pods/*") for marked in folder.glob(depth)]
     if not uids:
         return set()
     marks = re.compile(rf"(^|\0){MARKER}=({'|'.join(map(re.escape, uids))})/".encode())
     paths = re.compile(rf"/pods/({'|'.join(map(re.escape, uids))})/".encode())
-    found, children = set(), dict[int, list[int]]()
+    pids, children = set(), dict[int, list[int]]()
     for process in _processes():
         pid = int(process.name)
         with suppress(OSError):
@@ -45,17 +45,17 @@ def pods_processes(folder: Path) -> set[int]:
             if paths.search((process / "cmdline").read_bytes()) or marks.search(
                 (process / "environ").read_bytes()
             ):
-                found.add(pid)
-    todo = list(found)
+                pids.add(pid)
+    todo = list(pids)
     while todo:
-        new = set(children.get(todo.pop(), ())) - found
-        found |= new
+        new = set(children.get(todo.pop(), ())) - pids
+        pids |= new
         todo += new
-    return {pid for pid in found if pid != os.getpid() and _is_alive(pid)}
+    return {pid for pid in pids if pid != os.getpid() and _is_alive(pid)}
 
 
 def _processes() -> Iterator[Path]:
-    return (each for each in Path("/proc").iterdir() if each.name.isdigit())
+    return (entry for entry in Path("/proc").iterdir() if entry.name.isdigit())
 
 
 def _parent(process: Path) -> int:

@@ -40,9 +40,9 @@ def labelled(job: dict[str, Any], **labels: str) -> dict[str, Any]:
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
         return port
 
 
@@ -72,12 +72,12 @@ class Site:
         return page
 
     def submit(self, *jobs: dict[str, Any]) -> None:
-        for each in jobs:
-            httpx.post(f"{self.address}/v1/jobs", json=each).raise_for_status()
+        for job in jobs:
+            httpx.post(f"{self.address}/v1/jobs", json=job).raise_for_status()
 
     def job(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = httpx.get(f"{self.address}/v1/jobs/default/{name}").json()
-        return found
+        answer: dict[str, Any] = httpx.get(f"{self.address}/v1/jobs/default/{name}").json()
+        return answer
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +96,9 @@ def serving(place: Place, port: int) -> Iterator[None]:
 def site(tmp_path: Path, chrome: "Browser") -> Iterator[Site]:
     place, port = Place(tmp_path), free_port()
     with serving(place, port):
-        found = Site(place, f"http://127.0.0.1:{port}", chrome)
-        yield found
-    policy = [each for each in found.complaints if "Content Security Policy" in each]
+        site = Site(place, f"http://127.0.0.1:{port}", chrome)
+        yield site
+    policy = [complaint for complaint in site.complaints if "Content Security Policy" in complaint]
     assert not policy, policy
 
 
@@ -264,8 +264,8 @@ def test_worked_example_b_an_older_manifest_is_taken_over_in_canonical_form(site
     page.locator("#yaml").fill(FIRST_MANIFEST.replace("deepspeed-example", "at-once"))
     page.get_by_role("button", name="Create", exact=True).last.click()
     page.get_by_text("DeepSpeedJob at-once has been created.").wait_for()
-    found = site.job("at-once")
-    assert (found["kind"], found["spec"]) == (job["kind"], job["spec"])
+    stored = site.job("at-once")
+    assert (stored["kind"], stored["spec"]) == (job["kind"], job["spec"])
 
 
 def test_errors_stand_at_their_fields_while_typing_and_again_on_create(site: Site) -> None:

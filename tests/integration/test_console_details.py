@@ -53,42 +53,42 @@ time.sleep(600)
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    found = Place(tmp_path_factory.mktemp("console"))
-    yield found
-    end_pods(found.folder)
+    place = Place(tmp_path_factory.mktemp("console"))
+    yield place
+    end_pods(place.folder)
 
 
 @pytest.fixture(scope="module")
 def address(place: Place) -> Iterator[str]:
     with place.server("--listen", "127.0.0.1:0") as server:
         assert server.stdout is not None
-        found = None
-        while found is None:
-            found = re.search(r"http://127\.0\.0\.1:\d+", server.stdout.readline())
-        yield found[0]
+        match = None
+        while match is None:
+            match = re.search(r"http://127\.0\.0\.1:\d+", server.stdout.readline())
+        yield match[0]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    found = browser.new_context(viewport={"width": 1440, "height": 1000}, locale="en-GB")
-    found.set_default_timeout(PATIENCE)
-    yield found
-    found.close()
+    context = browser.new_context(viewport={"width": 1440, "height": 1000}, locale="en-GB")
+    context.set_default_timeout(PATIENCE)
+    yield context
+    context.close()
 
 
 @pytest.fixture
 def page(context: BrowserContext) -> Iterator[Page]:
     """A page on which nothing may go wrong in the browser; requests that a new page cut short do not count."""
-    found, wrong = context.new_page(), []
-    found.on("console", lambda said: wrong.append(said.text) if is_wrong(said) else None)
-    found.on("pageerror", lambda error: wrong.append(str(error)))
-    yield found
+    page, wrong = context.new_page(), []
+    page.on("console", lambda said: wrong.append(said.text) if is_wrong(said) else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    yield page
     assert wrong == []
 
 
@@ -341,7 +341,7 @@ def test_the_actions_beside_the_name_follow_the_job(place: Place, address: str, 
 
 
 def log_lines(page: Page) -> list[str]:
-    return [each.rstrip("\n") for each in page.locator("#log-lines > li").all_text_contents()]
+    return [line.rstrip("\n") for line in page.locator("#log-lines > li").all_text_contents()]
 
 
 def test_a_log_is_followed_and_hurts_nobody(train: str, page: Page) -> None:
@@ -356,7 +356,7 @@ def test_a_log_is_followed_and_hurts_nobody(train: str, page: Page) -> None:
         expect(first).not_to_have_text(highest)
     shown = log_lines(page)
     assert shown[0] == "starting rank 0 <b>not bold</b>"
-    steps = [int(each.split()[1]) for each in shown[1:]]
+    steps = [int(line.split()[1]) for line in shown[1:]]
     assert steps == list(range(len(steps)))  # nothing twice, nothing lost
     page.locator("#log-follow").uncheck()
     still = len(log_lines(page))
@@ -407,7 +407,7 @@ def test_forty_megabytes_do_not_choke_the_page(place: Place, address: str, page:
     assert page.locator(".earlier").inner_text().startswith("Load earlier lines")
     page.locator("#log-earlier").click()
     expect(page.locator("#log-lines > li")).to_have_count(2000)
-    numbers = [int(each.split()[1]) for each in log_lines(page)]
+    numbers = [int(line.split()[1]) for line in log_lines(page)]
     assert numbers == list(range(398_000, 400_000))
     page.locator("input[name=q]").fill("flood 0000001")
     page.keyboard.press("Enter")
@@ -427,9 +427,9 @@ def test_worked_example_c_three_restarts_and_the_failure_of_the_primary(
     expect(page.locator("#job-status .phase")).to_have_text("Failed")
     expect(page.locator("#job-status .badge.error")).to_be_visible()
     cells = page.locator("section", has=page.locator("#h-events")).locator("tbody td")
-    found = [text.strip() for text in cells.all_text_contents()]
-    assert found.count("ReplicaRestart") == 3
-    assert "Failed" in found
+    texts = [text.strip() for text in cells.all_text_contents()]
+    assert texts.count("ReplicaRestart") == 3
+    assert "Failed" in texts
     page.goto(f"{address}/jobs/default/PyTorchTrainingJob/doomed/history")
     expect(page.locator("#moment .answer")).to_contain_text("the restart budget is used up")
     expect(page.locator("#moment")).to_contain_text("0 of 3 restarts left")

@@ -35,9 +35,9 @@ TOO_WIDE = """async () => {
     // a new width is told to the page with its next frame
     for (const _ of [1, 2]) await new Promise(requestAnimationFrame);
     const room = document.getElementById("jobs").getBoundingClientRect();
-    const out = [...document.querySelectorAll("main *")].filter((each) => each.checkVisibility()
-        && !each.closest(".visually-hidden, .items") && each.getBoundingClientRect().right > room.right + 1);
-    return [document.documentElement.scrollWidth - innerWidth, ...out.map((each) => each.outerHTML.slice(0, 80))];
+    const out = [...document.querySelectorAll("main *")].filter((node) => node.checkVisibility()
+        && !node.closest(".visually-hidden, .items") && node.getBoundingClientRect().right > room.right + 1);
+    return [document.documentElement.scrollWidth - innerWidth, ...out.map((node) => node.outerHTML.slice(0, 80))];
 }"""
 
 
@@ -50,8 +50,8 @@ def suggested(page: "Page", of: str) -> list[str]:
     """The choices of a list of them, once it has some."""
     choices = page.locator(f"datalist[id='{of}'] > option")
     choices.first.wait_for(state="attached")
-    found: list[str] = choices.evaluate_all("all => all.map((each) => each.value)")
-    return found
+    values: list[str] = choices.evaluate_all("all => all.map((option) => option.value)")
+    return values
 
 
 def test_the_list_fits_into_every_window_in_both_languages_with_any_columns(site: Site) -> None:

@@ -54,9 +54,9 @@ def log(place: Place) -> Iterator[str]:
 @pytest.fixture
 def page() -> Iterator[Page]:
     with browser() as opened:
-        found = opened.new_page(locale="en-GB")
-        found.set_default_timeout(PATIENCE)
-        yield found
+        page = opened.new_page(locale="en-GB")
+        page.set_default_timeout(PATIENCE)
+        yield page
 
 
 def test_a_window_opens_follows_and_tells_of_a_restart_without_being_loaded_again(

@@ -72,8 +72,8 @@ async def test_panels_show_what_a_real_prometheus_has_scraped(tmp_path: Path) ->
     with real_prometheus(tmp_path) as (url, source):
         async with console(tmp_path, ConsoleOptions(metrics=url)) as browser:
             await browser.submit(measuring_job())
-            found = await phase(browser.app, "train", "Running")
-            one, two = (each["name"] for each in found["status"]["tasks"][0]["replicas"])
+            job = await phase(browser.app, "train", "Running")
+            one, two = (replica["name"] for replica in job["status"]["tasks"][0]["replicas"])
             source.serve(*kubelet(one, two), *devices(one, two))
             await caught_up(url, source)
             page = (await browser.get(f"{TRAIN}/monitoring")).text
@@ -91,7 +91,7 @@ async def test_panels_show_what_a_real_prometheus_has_scraped(tmp_path: Path) ->
             by_pod = panel((await browser.get(f"{TRAIN}/monitoring?by=pod")).text, "cpu")
             assert legend(by_pod)[:2] == [f"{one} 0.50, at most 0.50", f"{two} 0.75, at most 0.75"]
             data = (await browser.get(f"/api{TRAIN.replace('/default', '')}/metrics?by=pod")).json()
-            assert [each["error"] for each in data["panels"]] == [""] * 6
+            assert [panel["error"] for panel in data["panels"]] == [""] * 6
             assert all(at <= data["panels"][0]["end"] for at, _ in data["panels"][0]["lines"][0]["points"])
 
 

@@ -28,10 +28,10 @@ def test_every_process_of_a_pod_ends_and_no_other(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "other").mkdir()
     one, other = Place(tmp_path / "one"), Place(tmp_path / "other")
-    for each in (one, other):
-        with each.server():
-            each.ok("submit", each.write("job.yaml", script("runaway", RUNAWAY)))
-            wait_until(partial(_runs_three, each.folder), "a shim and two processes")
+    for place in (one, other):
+        with place.server():
+            place.ok("submit", place.write("job.yaml", script("runaway", RUNAWAY)))
+            wait_until(partial(_runs_three, place.folder), "a shim and two processes")
     bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], cwd=one.folder)
     try:
         end_pods(one.folder)

@@ -92,7 +92,7 @@ class Visitor:
 
     def sentence(self, path: str, status: int) -> str:
         """What a page that cannot be had says instead."""
-        return told(self.page(path, status))
+        return failure_of(self.page(path, status))
 
     def post(self, path: str, fields: Mapping[str, str]) -> httpx.Response:
         """A form as browsers send it."""
@@ -108,7 +108,7 @@ class Visitor:
         """The change is asked for, and taken."""
         typed = {key.replace("__", "."): value for key, value in fields.items()}
         answer = self.post(self.path(name, f"/{action}"), {**self.asked(name, action), **typed})
-        assert answer.status_code == 303, (answer.status_code, told(answer.text))
+        assert answer.status_code == 303, (answer.status_code, failure_of(answer.text))
         assert answer.headers["location"] == "/jobs"
 
     def sees(self, path: str, text: str, within: float = 90) -> str:
@@ -127,7 +127,7 @@ class Visitor:
         return answer.json()
 
 
-def told(page: str) -> str:
+def failure_of(page: str) -> str:
     """The sentence of a page that tells what went wrong."""
     match = re.search(r'class="bad-news"[^>]*>(.*?)</(?:p|div)>', page, re.DOTALL)
     assert match, page[-2000:]

@@ -16,7 +16,18 @@ from tests.harness import ControlPlane, wait_for
 from tests.harness.postgres import Postgres
 from tests.integration.browser import PATIENCE, browser
 from tests.support.accounts import ACCOUNTS, rights, signed
-from tests.support.cluster_console import ARGS, FORM, IMAGE, KIND, NAME, Site, Visitor, roles_apart, row, told
+from tests.support.cluster_console import (
+    ARGS,
+    FORM,
+    IMAGE,
+    KIND,
+    NAME,
+    Site,
+    Visitor,
+    failure_of,
+    roles_apart,
+    row,
+)
 from tests.support.cluster_jobs import job, replica_type
 from tests.support.cluster_people import JOBS, Person
 from tests.support.deployment import DEPLOY, kustomized
@@ -57,8 +68,8 @@ def site(
     objects = kustomized(cluster, DEPLOY / "overlays" / "roles-split")
     with rights(cluster, objects), cluster.namespace("team") as namespace:
         folder = tmp_path_factory.mktemp("roles")
-        with roles_apart(cluster, folder, namespace, writes=writes, reads=reads) as found:
-            yield found
+        with roles_apart(cluster, folder, namespace, writes=writes, reads=reads) as site:
+            yield site
 
 
 @pytest.fixture
@@ -71,8 +82,8 @@ def person(cluster: ControlPlane, site: Site, tmp_path: Path, request: pytest.Fi
 @pytest.fixture
 def visitor(site: Site, person: Person) -> Iterator[Visitor]:
     """The same at the console."""
-    with Visitor(site, person.token) as found:
-        yield found
+    with Visitor(site, person.token) as visitor:
+        yield visitor
 
 
 def may_edit(person: Person) -> None:
@@ -119,7 +130,7 @@ def test_who_may_see_one_kind_sees_no_job_of_another(visitor: Visitor, person: P
     visitor.site.jobs.apply(deepspeed_job("deep"))
     page = visitor.sees("/jobs", ">deep</a>")
     assert ">torch</a>" not in page
-    assert [each["name"] for each in visitor.data("/jobs")["items"]] == ["deep"]
+    assert [item["name"] for item in visitor.data("/jobs")["items"]] == ["deep"]
     said = visitor.sentence(visitor.path("torch"), 403)
     assert said == f'"{person.name}" has no right to get {JOBS} in namespace "{person.namespace}"'
 
@@ -142,7 +153,7 @@ def test_who_may_read_sees_everything_and_changes_nothing(visitor: Visitor, pers
     no = f'"{person.name}" has no right to %s {JOBS} in namespace "{person.namespace}"'
     for action, verb in (("pause", "patch"), ("policy", "patch"), ("delete", "delete")):
         answer = visitor.post(visitor.path("shown", f"/{action}"), visitor.asked("shown", action))
-        assert (answer.status_code, told(answer.text)) == (403, no % verb)
+        assert (answer.status_code, failure_of(answer.text)) == (403, no % verb)
     form = inputs(visitor.page(FORM)) | {NAME: "mine", IMAGE: "none", ARGS: "train.py"}
     answer = visitor.post(FORM, {**form, "do": "create"})
     assert answer.status_code == 403
@@ -193,7 +204,7 @@ def test_a_life_led_from_the_console_arrives_at_the_api_server_in_the_users_name
         "do": "create",
     }
     answer = visitor.post(FORM, form)
-    assert answer.status_code == 303, told(answer.text)
+    assert answer.status_code == 303, failure_of(answer.text)
     assert answer.headers["location"] == "/jobs"
     jobs.wait("led", "phase", "Running", within=150)
     visitor.does("led", "pause")
@@ -216,15 +227,21 @@ def test_a_life_led_from_the_console_arrives_at_the_api_server_in_the_users_name
     visitor.does("led", "delete")
     jobs.kubectl("wait", "--for=delete", "pj/led", "--timeout=90s")
     assert uid in visitor.sees(visitor.path("led"), "Deleted")
-    told_by = [each["actor"] for each in visitor.data(f"/jobs/{KIND}/led/history")["items"]]
-    assert person.name in told_by
-    assert not {each for each in told_by if each.startswith("web console")}
-    front = [each for each in cluster.audit_log() if each["user"]["username"] == f"{ACCOUNTS}jobledger-front"]
+    actors = [entry["actor"] for entry in visitor.data(f"/jobs/{KIND}/led/history")["items"]]
+    assert person.name in actors
+    assert not {actor for actor in actors if actor.startswith("web console")}
+    front = [
+        request
+        for request in cluster.audit_log()
+        if request["user"]["username"] == f"{ACCOUNTS}jobledger-front"
+    ]
     verbs = {
-        each["verb"] for each in front if each.get("objectRef", {}).get("resource") == JOBS.split(".")[0]
+        request["verb"]
+        for request in front
+        if request.get("objectRef", {}).get("resource") == JOBS.split(".")[0]
     }
     assert verbs >= {"create", "patch", "delete"}
-    assert not [each for each in front if each["responseStatus"]["code"] == 403]
+    assert not [request for request in front if request["responseStatus"]["code"] == 403]
 
 
 def test_a_change_over_somebody_elses_is_refused_with_the_sentence(visitor: Visitor, person: Person) -> None:
@@ -234,7 +251,7 @@ def test_a_change_over_somebody_elses_is_refused_with_the_sentence(visitor: Visi
     visitor.site.jobs.patch("fought", runPolicy={"backoffLimit": 3})
     answer = visitor.post(visitor.path("fought", "/pause"), before)
     sentence = "The job was changed by someone else; reload and try again"
-    assert (answer.status_code, told(answer.text)) == (409, sentence)
+    assert (answer.status_code, failure_of(answer.text)) == (409, sentence)
     assert "runMode" not in visitor.site.jobs.get("fought")["spec"]
     visitor.does("fought", "pause")
     visitor.site.jobs.wait("fought", "phase", "Paused")
@@ -255,13 +272,13 @@ def test_replicas_are_shown_as_they_live_with_labels_node_and_resources(
     page = visitor.sees(replicas, "node-")
     pods = jobs.children("grows")
     for name in ("worker-0", "worker-1"):
-        found = row(page, name)
-        assert found.startswith("Running")
-        assert pods[name]["spec"]["nodeName"] in found
-        assert "500m / 1" in found
-        assert "1Gi / 2Gi" in found
+        row_text = row(page, name)
+        assert row_text.startswith("Running")
+        assert pods[name]["spec"]["nodeName"] in row_text
+        assert "500m / 1" in row_text
+        assert "1Gi / 2Gi" in row_text
         for key, value in pods[name]["metadata"]["labels"].items():
-            assert f"{key}={value}" in found
+            assert f"{key}={value}" in row_text
     jobs.end(f"{jobs.base('grows')}-worker-1", 137)
     jobs.wait("grows", "backoffCount", 1)
     wait_for(
@@ -275,9 +292,9 @@ def test_replicas_are_shown_as_they_live_with_labels_node_and_resources(
     assert "mine=yes" in one  # what others write on a pod is on its own page
     assert "PodScheduled" in one
     assert "python train.py" in one
-    told_of = visitor.data(f"/jobs/{KIND}/grows/replicas")["items"]
-    assert [each["phase"] for each in told_of][:1] == ["Running"]
-    assert told_of[0]["node"] == pods["worker-0"]["spec"]["nodeName"]
+    shown = visitor.data(f"/jobs/{KIND}/grows/replicas")["items"]
+    assert [replica["phase"] for replica in shown][:1] == ["Running"]
+    assert shown[0]["node"] == pods["worker-0"]["spec"]["nodeName"]
     assert "python train.py" in visitor.page(visitor.path("grows"))
 
 
@@ -299,12 +316,12 @@ def test_logs_are_shown_or_one_sentence_says_why_not(
     path = visitor.path("talks", "/log?replica=worker-0")
     pod = f"{visitor.site.namespace}/{visitor.site.jobs.base('talks')}-worker-0"
     # nobody has told the simulated node what it wrote: its answer comes through the API server
-    assert told(visitor.page(path)) == f'no logs found for container "pytorch" in pod "{pod}"'
+    assert failure_of(visitor.page(path)) == f'no logs found for container "pytorch" in pod "{pod}"'
     talk(visitor.site, "talks", tmp_path / "pod.log")
     visitor.sees(path, "step 1")
     assert visitor.http.get(visitor.path("talks", "/log/download?replica=worker-0")).text == "step 1\n"
     assert visitor.http.get(f"/api/jobs/{KIND}/talks/replicas/worker-0/log?tail=5").text == "step 1\n"
-    assert "no replica" in told(visitor.page(visitor.path("talks", "/log?replica=nobody")))
+    assert "no replica" in failure_of(visitor.page(visitor.path("talks", "/log?replica=nobody")))
     with visitor.http.stream("GET", following(visitor, "talks")) as followed:
         lines = followed.iter_lines()
         assert "step 1" in next(line for line in lines if '"lines"' in line)
@@ -414,9 +431,9 @@ def test_an_open_page_follows_the_pods(site: Site, window: "Page") -> None:
     replica(window, "worker-0", "Running").wait_for()
     window.evaluate("document.body.dataset.same = 'yes'")  # the page is never loaded again
     site.jobs.kubectl("scale", "pj/watched", "--replicas=2")
-    found = replica(window, "worker-1", "Running")
-    found.wait_for()
-    assert "node-" in found.inner_text()
+    replica_row = replica(window, "worker-1", "Running")
+    replica_row.wait_for()
+    assert "node-" in replica_row.inner_text()
     window.get_by_role("link", name="Logs of worker-0").wait_for()
     site.jobs.end(f"{site.jobs.base('watched')}-worker-0")
     replica(window, "worker-0", "Succeeded").wait_for()
