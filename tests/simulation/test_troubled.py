@@ -9,12 +9,15 @@ from tests.simulation.families import family_seeds, simulate_all
 from tests.simulation.generic_shapes import GENERIC
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.mpi_shapes import MPI
+from tests.simulation.replay import replay
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH
+from tests.simulation.steps import Step
 from tests.simulation.tensorflow_shapes import TENSORFLOW
 from tests.simulation.torch_shapes import TORCH
 from tests.simulation.troubled import TroubledWorld
 from tests.simulation.xgboost_shapes import XGBOOST
+from tests.support.fate import Fault
 
 _SHAPES = (PYTORCH, PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, MPI, TENSORFLOW, BEAM, XGBOOST)
 
@@ -24,8 +27,14 @@ def test_the_promises_hold_under_a_troubled_api_server(seeds: Sequence[int]) -> 
     simulate_all(seeds, TroubledWorld, _SHAPES)
 
 
-def test_a_pod_that_lost_its_owner_and_labels_twice_does_not_keep_its_name_for_ever() -> None:
-    simulate(134, TORCH, TroubledWorld)
+def test_a_pod_that_lost_its_owner_and_labels_before_any_report_does_not_keep_its_name_for_ever() -> None:
+    """Somebody tidies up, as a job that lives may wait for the name."""
+    parts = (
+        Step(0.0, "submit", 2193786821),
+        Step(0.049845508459705916, "chaos_cluster.strip_owner", 86228559),
+        Fault("dies at before news of a Pod", 5),
+    )
+    replay(seed=1, kind="PyTorchTrainingJob", slow=0.001, calm_at=1.0498455, make=TroubledWorld, parts=parts)
 
 
 @family_seeds
