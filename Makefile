@@ -34,7 +34,7 @@ MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo check contract test test-all sim fire chaos soak flaky museum mutants count house bench format lint types imports generated generate docs crds \
-        run lock clean bench-cluster bench-kafka cluster-tools kueue-tools cluster cluster-stop kafka-tools tensorflow-tools
+        run lock clean bench-cluster bench-kafka cluster-tools kueue-tools cluster cluster-stop kafka-tools tensorflow-tools flink-tools
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -166,6 +166,11 @@ kafka-tools: ## fetch the Kafka that tests use, with Java and Maven: half a minu
 
 tensorflow-tools: ## fetch the TensorFlow that a test trains with: a minute or two and 1.5 GB, once a machine
 	@tests/harness/tensorflow install
+
+# ---- Flink's parser ----------------------------------------------------------------------------------------------
+
+flink-tools: ## fetch the parser of Flink SQL that tests use, with Java and Maven: seconds and 20 MB, once a machine
+	@tests/harness/flink-sql install
 
 # ---- code --------------------------------------------------------------------------------------------------------
 
