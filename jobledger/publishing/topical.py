@@ -90,7 +90,7 @@ class TopicStream:
         """See PublicStream. A cursor of the log is looked for in the topic, by halving."""
         followed = await self._opened()
         places = of_ledger(cursor, await self.ledger(), len(followed))
-        resumed = [await _resumed(each, place) for each, place in zip(followed, places, strict=True)]
+        resumed = [await _resumed(stream, place) for stream, place in zip(followed, places, strict=True)]
         earliest = await self.earliest()
         if any(place.offset < first.offset for place, first in zip(resumed, earliest, strict=True)):
             raise too_old(await self.ledger(), earliest)
@@ -98,11 +98,11 @@ class TopicStream:
 
     async def earliest(self) -> Sequence[TopicPlace]:
         """See PublicStream."""
-        return [TopicPlace(await each.partition.begin()) for each in await self._opened()]
+        return [TopicPlace(await stream.partition.begin()) for stream in await self._opened()]
 
     async def ends(self) -> Sequence[TopicPlace]:
         """See PublicStream."""
-        return [TopicPlace(await each.partition.end()) for each in await self._opened()]
+        return [TopicPlace(await stream.partition.end()) for stream in await self._opened()]
 
     async def since(self, at: datetime) -> Sequence[TopicPlace]:
         """See PublicStream."""
@@ -110,7 +110,7 @@ class TopicStream:
         def late(event: PublicEvent) -> bool:
             return datetime.fromisoformat(str(event.attributes["recordedtime"])) >= at
 
-        return [await _first(each.partition, late) for each in await self._opened()]
+        return [await _first(stream.partition, late) for stream in await self._opened()]
 
     @contextmanager
     def growing(self) -> Iterator[asyncio.Event]:
@@ -127,8 +127,8 @@ class TopicStream:
         """From the first listener on, more is waited for."""
         if self._listeners and not self._waiting:
             self._waiting = [
-                asyncio.create_task(each.follow(self._ring), name=f"follow-{each.partition}")
-                for each in self._ends
+                asyncio.create_task(ending.follow(self._ring), name=f"follow-{ending.partition}")
+                for ending in self._ends
             ]
 
     def _ring(self) -> None:
@@ -140,8 +140,8 @@ class TopicStream:
         for task in self._waiting:
             task.cancel()
         await asyncio.gather(*self._waiting, return_exceptions=True)
-        for each in self._ends:
-            await each.partition.close()
+        for ending in self._ends:
+            await ending.partition.close()
 
 
 class _Followed:

@@ -228,8 +228,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "records-time-without-zone",
         _RECORDS,
-        "return found if found.tzinfo else None",
-        "return found",
+        "return moment if moment.tzinfo else None",
+        "return moment",
         _ON_RECORDS,
     ),
     Mutant(

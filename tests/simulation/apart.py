@@ -108,7 +108,7 @@ class ApartWorld(TroubledWorld):
 
     def believers(self) -> Mapping[str, Controller]:
         """See World."""
-        return {name: each.controller for name, each in self.parts.items()}
+        return {name: process.controller for name, process in self.parts.items()}
 
     # ---- their lives -----------------------------------------------------------------------------------------
 
@@ -141,9 +141,9 @@ class ApartWorld(TroubledWorld):
 
     async def end_zombies(self) -> None:
         """One bridge is left."""
-        for each in self._extra:
-            each.kill()
-            await each.ended()
+        for process in self._extra:
+            process.kill()
+            await process.ended()
         self._extra = []
 
     def calm(self) -> None:

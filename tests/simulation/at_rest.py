@@ -27,23 +27,24 @@ Stories = Mapping[JobUid, Story]
 
 
 def _live(world: World, job: JobUid) -> list[Manifest]:
-    return [each for ns in ("demo",) for each in world.cluster.objects.peek_children(ns, job)]
+    return [child for ns in ("demo",) for child in world.cluster.objects.peek_children(ns, job)]
 
 
 def _is_there(world: World, state: JobState) -> Manifest | None:
     ref = Ref(state.api_version, state.object_kind, state.namespace, state.name)
-    found = world.cluster.objects.peek(ref)
-    return found if found and found["metadata"]["uid"] == state.uid else None
+    manifest = world.cluster.objects.peek(ref)
+    return manifest if manifest and manifest["metadata"]["uid"] == state.uid else None
 
 
 def live_is_desired(world: World, story: Story) -> Verdicts:
     """At rest exactly the desired children exist, the pods in the attempt that is asked for."""
     there = sorted(
-        (each["kind"], each["metadata"]["name"], _attempt(each)) for each in _live(world, story.state.uid)
+        (manifest["kind"], manifest["metadata"]["name"], _attempt(manifest))
+        for manifest in _live(world, story.state.uid)
     )
-    wanted = sorted((each.kind, each.name, each.attempt) for each in desired(story.state))
+    wanted = sorted((child.kind, child.name, child.attempt) for child in desired(story.state))
     if story.state.is_final:  # it may have ended before all was made, or lost something since
-        needed = [each for each in wanted if each in there or each[0] in ("Pod", "TensorBoard")]
+        needed = [key for key in wanted if key in there or key[0] in ("Pod", "TensorBoard")]
         if needed != wanted:
             yield Excuse("ended before all was made")
         wanted = needed
@@ -56,10 +57,10 @@ def replicas_have_come_to_rest(world: World, story: Story) -> Verdicts:
         asked_for = replica.has_pod or is_held_back(story.state, replica)
         moves = replica.leaving or (replica.wanted and not asked_for)
         yield f"{replica.name} has not come to rest: {replica}" if moves else None
-    for each in _live(world, story.state.uid):
-        if each["kind"] == "Pod":
-            ok = _known_uid(world, story.state, each) == each["metadata"]["uid"]
-            meta = each["metadata"]
+    for manifest in _live(world, story.state.uid):
+        if manifest["kind"] == "Pod":
+            ok = _known_uid(world, story.state, manifest) == manifest["metadata"]["uid"]
+            meta = manifest["metadata"]
             yield None if ok else f"{meta['name']} is {meta['uid']}, which the log does not know"
 
 
@@ -116,11 +117,11 @@ def _searched(pod: Manifest) -> set[str]:
 
 def nothing_is_stuck(world: World, story: Story) -> Verdicts:
     """No object that was deleted is still there, least of all for its evidence."""
-    for each in _live(world, story.state.uid):
-        meta = each["metadata"]
+    for manifest in _live(world, story.state.uid):
+        meta = manifest["metadata"]
         held = " held for evidence" if EVIDENCE in meta.get("finalizers", ()) else ""
         stuck = "deletionTimestamp" in meta
-        yield f"{each['kind']} {meta['name']} {meta['uid']} is deleted for ever{held}" if stuck else None
+        yield f"{manifest['kind']} {meta['name']} {meta['uid']} is deleted for ever{held}" if stuck else None
 
 
 def status_is_folded(world: World, story: Story) -> Verdicts:
@@ -129,33 +130,33 @@ def status_is_folded(world: World, story: Story) -> Verdicts:
     if there is None:
         yield None if story.state.deleted else "the object is gone, and the log does not know"
         return
-    told = status(story.state)
-    ok = there.get("status") == told
-    yield None if ok else f"the object says {there.get('status')}, the log {told}"
+    folded = status(story.state)
+    ok = there.get("status") == folded
+    yield None if ok else f"the object says {there.get('status')}, the log {folded}"
 
 
 def labels_are_those_of_the_object(world: World, story: Story) -> Verdicts:
     """Lists show a job with the labels that it has."""
     if (there := _is_there(world, story.state)) is not None:
-        labels, told = there["metadata"].get("labels", {}), story.state.labels
-        yield None if labels == told else f"the object has the labels {labels}, the log tells {told}"
+        labels, of_log = there["metadata"].get("labels", {}), story.state.labels
+        yield None if labels == of_log else f"the object has the labels {labels}, the log tells {of_log}"
 
 
 def living_pods_are_counted(world: World, story: Story) -> Verdicts:
     """The log knows as Running or Pending as many pods as there are that have not ended."""
-    if any(each.phase is ReplicaPhase.UNKNOWN for each in story.state.replicas.values()):
+    if any(replica.phase is ReplicaPhase.UNKNOWN for replica in story.state.replicas.values()):
         yield Excuse("pod out of sight")
         return
-    pods = [each for each in _live(world, story.state.uid) if each["kind"] == "Pod"]
-    living = sum(each["status"]["phase"] in ("Pending", "Running") for each in pods)
-    told = sum(each.has_pod and not each.ended for each in story.state.replicas.values())
-    yield None if living == told else f"{living} pods live, the log counts {told}"
+    pods = [manifest for manifest in _live(world, story.state.uid) if manifest["kind"] == "Pod"]
+    living = sum(pod["status"]["phase"] in ("Pending", "Running") for pod in pods)
+    counted = sum(replica.has_pod and not replica.ended for replica in story.state.replicas.values())
+    yield None if living == counted else f"{living} pods live, the log counts {counted}"
 
 
 def announced_once(world: World, story: Story) -> Verdicts:
     """Each announcement is one Kubernetes Event, of the time of its entry."""
     state = story.state
-    told = Counter(
+    announcements = Counter(
         (
             f"{state.name}.{short_hash(state.uid)}.{step.entry.seq}.{number}",
             said.reason,
@@ -163,15 +164,15 @@ def announced_once(world: World, story: Story) -> Verdicts:
             step.entry.seen_at,
         )
         for step in story.steps
-        for number, said in enumerate(each for each in step.entry.events if isinstance(each, e.Announced))
+        for number, said in enumerate(event for event in step.entry.events if isinstance(event, e.Announced))
     )
     kept = world.cluster.kept_events.of(state.namespace, state.uid)
-    there = Counter((each.name, each.reason, each.message, each.at) for each in kept)
-    unsaid = {said for said in told - there if said[0] in world.weather.unannounced}
-    missing = Counter({said: count for said, count in (told - there).items() if said not in unsaid})
+    there = Counter((key.name, key.reason, key.message, key.at) for key in kept)
+    unsaid = {said for said in announcements - there if said[0] in world.weather.unannounced}
+    missing = Counter({said: count for said, count in (announcements - there).items() if said not in unsaid})
     if unsaid:
         yield Excuse("namespace is going")
-    yield f"missing {missing}, too many {there - told}" if missing or there - told else None
+    yield f"missing {missing}, too many {there - announcements}" if missing or there - announcements else None
 
 
 def no_end_is_lost(world: World, story: Story) -> Verdicts:
@@ -274,10 +275,10 @@ def no_key_is_told(world: World, _: Stories) -> Verdicts:
     """Nothing that a Secret holds is in an entry of the log or in the status of a job."""
     secrets = list(world.cluster.objects.peek_all("Secret"))
     kept = {value.encode() for secret in secrets for value in secret["data"].values()}
-    told = [record.body for record in world.records()]
-    told += [repr(job.get("status")).encode() for job in world.live_jobs()]
+    bodies = [record.body for record in world.records()]
+    bodies += [repr(job.get("status")).encode() for job in world.live_jobs()]
     if kept:
-        wrong = any(value in text for value in kept for text in told)
+        wrong = any(value in text for value in kept for text in bodies)
         yield "a key of a Secret is in the log, or in a status" if wrong else None
 
 
@@ -330,9 +331,9 @@ def nothing_remains(world: World, _: Stories) -> Verdicts:
     """Nothing that was made for a job is left."""
     yield None
     for kind in CHILDREN:
-        for each in world.cluster.objects.peek_all(kind):
-            meta = each["metadata"]
-            known = is_in_sight(each) or world.pods.is_in_log(meta["uid"])
+        for manifest in world.cluster.objects.peek_all(kind):
+            meta = manifest["metadata"]
+            known = is_in_sight(manifest) or world.pods.is_in_log(meta["uid"])
             if meta["uid"] in world.pods.stripped and not (known and EVIDENCE in meta.get("finalizers", ())):
                 yield Excuse(
                     "pod without owner"

@@ -164,8 +164,8 @@ async def lose_sight(world: World) -> None:
     world.cluster.objects.set_status(ref, uid, lost)
 
     def again() -> None:
-        found = world.cluster.objects.peek(ref)
-        if found is not None and found["status"] == lost:
+        manifest = world.cluster.objects.peek(ref)
+        if manifest is not None and manifest["status"] == lost:
             world.cluster.objects.set_status(ref, uid, before)
 
     asyncio.get_running_loop().call_later(world.chance.uniform(5, 64), again)
@@ -199,24 +199,24 @@ async def delete_job(world: World) -> None:
 
 async def repeat(world: World) -> None:
     """Something that was observed long ago is delivered again."""
-    records = [each for each in world.records() if each.job not in world.untold]
+    records = [record for record in world.records() if record.job not in world.untold]
     if records and world.process is not None and not world.process.task.done():
         record = world.chance.choice(records)
-        seen = decode(record.body).cause
-        if isinstance(seen, ChildObserved):
+        cause = decode(record.body).cause
+        if isinstance(cause, ChildObserved):
             return  # it goes to and fro, nothing tells an old report of it; the watch repeats the newest
-        if isinstance(seen, JobObserved) and _is_relabelled(world, seen):
+        if isinstance(cause, JobObserved) and _is_relabelled(world, cause):
             world.harmed = (
                 True  # the bridge has told the newest labels, and does so again only after its start
             )
         world.fault("observed_again", f"the cause of {record.job} {record.seq} is delivered again")
-        await world.process.controller.engine.source.observe(seen)
+        await world.process.controller.engine.source.observe(cause)
 
 
-def _is_relabelled(world: World, seen: JobObserved) -> bool:
+def _is_relabelled(world: World, observation: JobObserved) -> bool:
     """The job object has other labels than this report of it."""
-    there = next((job for job in world.live_jobs() if job["metadata"]["uid"] == seen.job), None)
-    return there is not None and there["metadata"].get("labels", {}) != seen.labels
+    there = next((job for job in world.live_jobs() if job["metadata"]["uid"] == observation.job), None)
+    return there is not None and there["metadata"].get("labels", {}) != observation.labels
 
 
 async def tensorboard(world: World) -> None:
@@ -245,8 +245,8 @@ async def squat(world: World) -> None:
         world.fault("name_taken", f"service {ref.name} is somebody else's")
 
         def away() -> None:
-            found = world.cluster.objects.peek(ref)
-            if found is not None and found["metadata"]["uid"] == uid:
+            manifest = world.cluster.objects.peek(ref)
+            if manifest is not None and manifest["metadata"]["uid"] == uid:
                 world.cluster.objects.delete(ref)
 
         asyncio.get_running_loop().call_later(world.chance.uniform(1, 30), away)
@@ -254,8 +254,8 @@ async def squat(world: World) -> None:
 
 def some(world: World, kind: str) -> Manifest | None:
     """One of the objects of a kind, uncopied; None if there is none."""
-    found = list(world.cluster.objects.peek_all(kind))
-    return world.chance.choice(found) if found else None
+    manifests = list(world.cluster.objects.peek_all(kind))
+    return world.chance.choice(manifests) if manifests else None
 
 
 ACTIONS: Final[tuple[Action, ...]] = (

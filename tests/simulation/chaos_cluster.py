@@ -57,8 +57,8 @@ async def lose_node(world: World) -> None:
     node, loop = world.chance.choice(nodes.nodes()), asyncio.get_running_loop()
     nodes.lose(node)
     world.fault("node_lost", f"{node} is lost")
-    noticed, over = world.chance.uniform(1, 40), world.chance.uniform(2, 120)
-    loop.call_later(noticed, _unreachable, world, nodes, node)
+    unreachable_after, over = world.chance.uniform(1, 40), world.chance.uniform(2, 120)
+    loop.call_later(unreachable_after, _unreachable, world, nodes, node)
     loop.call_later(over, _collected if world.chance.random() < 0.3 else _back, world, nodes, node)
 
 
@@ -105,7 +105,7 @@ def _empty(world: World, since: float) -> None:
         world.note(f"namespace {NAMESPACE} is gone")
         world.weather.going.discard(NAMESPACE)
     elif loop.time() - since > world.quiet:
-        world.broken.append(f"the namespace does not end: {[Ref.of(each) for each in there]}")
+        world.broken.append(f"the namespace does not end: {[Ref.of(manifest) for manifest in there]}")
         world.weather.going.discard(NAMESPACE)
     else:
         loop.call_later(2.0, _empty, world, since)
@@ -132,8 +132,8 @@ async def squat_pod(world: World) -> None:
 
 
 def _remove(world: World, ref: Ref, uid: str) -> None:
-    found = world.cluster.objects.peek(ref)
-    if found is not None and found["metadata"]["uid"] == uid:
+    manifest = world.cluster.objects.peek(ref)
+    if manifest is not None and manifest["metadata"]["uid"] == uid:
         try:
             world.cluster.delete_pod(ref.namespace, ref.name, force=True)
         except Missing:

@@ -58,11 +58,11 @@ def _put_back(log: MemoryLog, world: World) -> None:
 
 
 def _version(log: MemoryLog) -> None:
-    _each(log, lambda one: replace(one, version=STATE_VERSION + 1))
+    _change_all(log, lambda one: replace(one, version=STATE_VERSION + 1))
 
 
 def _damage(log: MemoryLog, world: World) -> None:
-    _each(log, lambda one: replace(one, body=one.body[: len(one.body) // 2]))
+    _change_all(log, lambda one: replace(one, body=one.body[: len(one.body) // 2]))
     world.damaged.update(one.body for one in log._snapshots.values())
 
 
@@ -71,8 +71,8 @@ def _unseal(log: MemoryLog) -> None:
     log._covered = 0
 
 
-def _each(log: MemoryLog, change: Callable[[Snapshot], Snapshot]) -> None:
-    log._snapshots = {job: change(each) for job, each in log._snapshots.items()}
+def _change_all(log: MemoryLog, change: Callable[[Snapshot], Snapshot]) -> None:
+    log._snapshots = {job: change(snapshot) for job, snapshot in log._snapshots.items()}
 
 
 ACTIONS: Final[tuple[Action, ...]] = (

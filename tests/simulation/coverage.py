@@ -60,9 +60,9 @@ class Coverage:
         """What all processes of a run have met."""
         total = cls()
         for path in sorted(folder.glob("*.json")):
-            found = json.loads(path.read_text())
-            total.seeds += found.pop("seeds")
-            for name, counts in found.items():
+            counted = json.loads(path.read_text())
+            total.seeds += counted.pop("seeds")
+            for name, counts in counted.items():
                 getattr(total, name).update(counts)
         return total
 

@@ -15,7 +15,7 @@ from statemachine.state import JobState
 _ENDS = (e.ReplicaFailed, e.ReplicaSucceeded, e.ReplicaEnded)
 
 
-class Told(NamedTuple):
+class LoggedEntry(NamedTuple):
     """An entry: the state that it met, and each of its events with the state that the event met."""
 
     record: Record
@@ -30,7 +30,7 @@ class Story:
 
     def __init__(self, job: JobUid) -> None:
         self.state = JobState(job)
-        self.steps: list[Told] = []
+        self.steps: list[LoggedEntry] = []
         self.ends: set[PodUid] = set()
         """Pods whose end the log tells."""
         self.asked: dict[ReplicaName, int] = {}
@@ -52,9 +52,9 @@ class Story:
     @property
     def records(self) -> list[Record]:
         """Its part of the log."""
-        return [told.record for told in self.steps]
+        return [step.record for step in self.steps]
 
-    def add(self, record: Record) -> Told:
+    def add(self, record: Record) -> LoggedEntry:
         """The next entry."""
         entry, met, state = decode(record.body), [], self.state
         for event in entry.events:
@@ -64,12 +64,12 @@ class Story:
                 self.ends.add(event.uid)
             elif isinstance(event, e.ReplicaRequested | e.ReplicaAdopted):
                 self.asked[event.replica] = event.attempt
-        told = Told(record, entry, self.state, state, tuple(met))
-        self.steps.append(told)
+        step = LoggedEntry(record, entry, self.state, state, tuple(met))
+        self.steps.append(step)
         self.state = state
-        return told
+        return step
 
     def events(self) -> Iterator[tuple[JobState, e.Event]]:
         """Each event with the state that it met."""
-        for told in self.steps:
-            yield from told.events
+        for step in self.steps:
+            yield from step.events

@@ -46,9 +46,9 @@ class Watch:
             if record.job in self._world.untold:
                 continue
             story = self.stories.get(record.job) or self.stories.setdefault(record.job, Story(record.job))
-            told = story.add(record)
+            step = story.add(record)
             for rule in OF_ENTRIES:
-                verdicts = rule(self._world, story, told)
+                verdicts = rule(self._world, story, step)
                 self._demand(f"entry {record.seq} of {record.job}", rule, verdicts)
 
     def _changed(self, change: Change) -> None:
@@ -68,7 +68,7 @@ class Watch:
         if wrong and not self.failed.done():
             self.failed.set_result([f"after a step at {self._world.clock.now():%H:%M:%S.%f}:", *wrong])
 
-    def _told(self) -> dict[JobUid, Story]:
+    def _readable(self) -> dict[JobUid, Story]:
         """The histories that can be read whole."""
         return {job: story for job, story in self.stories.items() if job not in self._world.untold}
 
@@ -77,9 +77,9 @@ class Watch:
         self.entries()
         wrong: list[str] = []
         for rule in OF_THE_WHOLE:
-            wrong += self.tally.judge(rule, "the system", rule(self._world, self._told()))
+            wrong += self.tally.judge(rule, "the system", rule(self._world, self._readable()))
         wrong += self._world.findings()
-        for job, story in self._told().items():
+        for job, story in self._readable().items():
             for of_job in OF_JOBS:
                 wrong += self.tally.judge(of_job, f"job {job}", of_job(self._world, story))
         demand(when, wrong)
@@ -89,17 +89,17 @@ class Watch:
         self.entries()
         wrong: list[str] = []
         for rule in OF_THE_END:
-            wrong += self.tally.judge(rule, "the system", rule(self._world, self._told()))
+            wrong += self.tally.judge(rule, "the system", rule(self._world, self._readable()))
         wrong += self._world.findings()
-        for job, story in self._told().items():
+        for job, story in self._readable().items():
             wrong += self.tally.judge(announced_once, f"job {job}", announced_once(self._world, story))
         demand(when, wrong)
 
 
-def check_log(world: World, told: Mapping[JobUid, Story]) -> list[str]:
+def check_log(world: World, stories: Mapping[JobUid, Story]) -> list[str]:
     """All that is wrong with whole histories, read from a log of whatever system."""
     tally, wrong = Tally(), []
-    for job, story in told.items():
+    for job, story in stories.items():
         again = Story(job)
         for record in story.records:
             entry = again.add(record)

@@ -77,14 +77,14 @@ def one_pod_of_a_replica_lives(world: World, _: Stories, change: Change, __: Sig
     if pod is not None and change.verb is Verb.ADDED:
         job, replica, _attempt = pod.key
         rivals = [
-            each
-            for each in world.pods.pods.values()
-            if each.key[:2] == (job, replica) and each is not pod and not each.ended and not each.gone
+            other
+            for other in world.pods.pods.values()
+            if other.key[:2] == (job, replica) and other is not pod and not other.ended and not other.gone
         ]
-        if rivals and (is_stray(world, pod) or all(is_stray(world, each) for each in rivals)):
+        if rivals and (is_stray(world, pod) or all(is_stray(world, rival) for rival in rivals)):
             yield Excuse("stray pod")
         else:
-            yield f"{pod.uid} lives beside {[each.uid for each in rivals]}" if rivals else None
+            yield f"{pod.uid} lives beside {[rival.uid for rival in rivals]}" if rivals else None
 
 
 def children_are_of_known_jobs(_: World, stories: Stories, change: Change, __: Sight) -> Verdicts:
@@ -167,9 +167,9 @@ def a_status_is_that_of_an_entry(world: World, stories: Stories, change: Change,
     if seq > len(story.steps):
         yield f"{_named(job)} has the status of entry {seq}, the log ends with {len(story.steps)}"
     else:
-        told = status(story.steps[seq - 1].after)
-        ok = job.get("status") == told
-        yield None if ok else f"{_named(job)} says {job.get('status')}, entry {seq} {told}"
+        folded = status(story.steps[seq - 1].after)
+        ok = job.get("status") == folded
+        yield None if ok else f"{_named(job)} says {job.get('status')}, entry {seq} {folded}"
 
 
 def _named(manifest: Manifest) -> str:

@@ -7,7 +7,7 @@ from statemachine.events import Event
 from statemachine.ids import ReplicaName
 from statemachine.replicas import LEAVES, TABLE, Move, Row
 from statemachine.state import JobState, ReplicaState
-from tests.simulation.histories import Story, Told
+from tests.simulation.histories import LoggedEntry, Story
 from tests.simulation.verdicts import Met, Verdicts
 from tests.simulation.world import World
 
@@ -38,10 +38,10 @@ STEPS: Final = tuple(f"{row.move}: {pod}" for row in TABLE for pod in row.pod)
 """Every step of a pod that the table has, by the name under which it is counted."""
 
 
-def replicas_move_along_the_table(_: World, __: Story, told: Told) -> Verdicts:
+def replicas_move_along_the_table(_: World, __: Story, step: LoggedEntry) -> Verdicts:
     """What an event does to a replica is a row of the table, and who stays has no reason to leave."""
-    afters = [state for state, _ in told.events[1:]] + [told.after]
-    for (before, event), after in zip(told.events, afters, strict=True):
+    afters = [state for state, _ in step.events[1:]] + [step.after]
+    for (before, event), after in zip(step.events, afters, strict=True):
         for old, new in _moved(before, event, after):
             row = next(
                 (row for move in MOVES.get(event.type, ()) if _leads(row := _ROWS[move], old, new)), None

@@ -70,9 +70,9 @@ class PodRegister:
         held, unexpected = EVIDENCE in meta.get("finalizers", ()), self._weather.unexpected
         life = PodLife(meta["uid"], key_of(pod), held, unexpected)
         earlier = self._of_attempt.setdefault(life.key, [])
-        twins = [each for each in earlier if self._knowable(each) and not each.unexpected]
+        twins = [other for other in earlier if self._knowable(other) and not other.unexpected]
         if not unexpected:  # such a create nobody can take back, only what it made
-            self.twins += [f"{life.uid} follows {each.uid} as {life.key}" for each in twins]
+            self.twins += [f"{life.uid} follows {twin.uid} as {life.key}" for twin in twins]
         earlier.append(life)
         self.pods[life.uid] = life
 
@@ -100,7 +100,7 @@ class PodRegister:
 def key_of(pod: Manifest) -> Key:
     """Whose pod it is, and which attempt."""
     meta = pod["metadata"]
-    owner = next(each["uid"] for each in meta["ownerReferences"] if each["controller"])
+    owner = next(reference["uid"] for reference in meta["ownerReferences"] if reference["controller"])
     replica = replica_of(meta["labels"])
     assert replica is not None, meta["labels"]
     return JobUid(owner), replica, int(meta["annotations"][ATTEMPT])

@@ -29,7 +29,7 @@ class Process:
         except LogUnavailable as error:
             self._world.note(f"controller gave up: {error}")
         except Exception as error:  # noqa: BLE001 - whatever ends a controller is a finding
-            self._world.broken.append(f"controller died: {_told(error)}")
+            self._world.broken.append(f"controller died: {_described(error)}")
 
     def _fell(self) -> None:
         self._world.note("controller crashed in the middle of a call")
@@ -49,9 +49,11 @@ class Process:
         await asyncio.wait([self.task])
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     inner = (
-        [_told(exception) for exception in error.exceptions] if isinstance(error, BaseExceptionGroup) else []
+        [_described(exception) for exception in error.exceptions]
+        if isinstance(error, BaseExceptionGroup)
+        else []
     )
     return "; ".join(inner) or repr(error)
 
@@ -59,13 +61,13 @@ def _told(error: BaseException) -> str:
 class Errors(logging.Handler):
     """Whatever is logged as an error is a finding."""
 
-    def __init__(self, found: list[str], unreadable: Container[JobUid]) -> None:
+    def __init__(self, findings: list[str], unreadable: Container[JobUid]) -> None:
         super().__init__(logging.ERROR)
-        self._found, self._unreadable = found, unreadable
+        self._findings, self._unreadable = findings, unreadable
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep the line, but for one of a job in quarantine."""
         if getattr(record, "job", None) in self._unreadable:
             return
         error = record.exc_info[1] if record.exc_info else None
-        self._found.append(f"logged: {record.getMessage()}: {error!r}")
+        self._findings.append(f"logged: {record.getMessage()}: {error!r}")

@@ -37,8 +37,8 @@ class ProjectedWorld(World):
 
     def findings(self) -> Iterator[str]:
         """At rest the history shows what the log folds to, row by row."""
-        shown, told = self.store.rows(), made_anew(self.log)
-        for table, rows in told.items():
+        shown, expected = self.store.rows(), made_anew(self.log)
+        for table, rows in expected.items():
             if shown[table] != rows:
                 yield f"{table} has {set(shown[table]) - set(rows)}, made anew {set(rows) - set(shown[table])}"
         yield from self._unlike_states(shown["history_jobs"])

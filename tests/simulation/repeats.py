@@ -5,7 +5,7 @@ from statemachine.decide import decide
 from statemachine.evolve import fold
 from statemachine.observations import ChildObserved, JobObserved, WriteRefused
 from statemachine.state import ReplicaPhase
-from tests.simulation.histories import Story, Told
+from tests.simulation.histories import LoggedEntry, Story
 from tests.simulation.verdicts import Excuse, Verdicts
 from tests.simulation.world import World
 
@@ -26,12 +26,16 @@ def repeats_say_nothing(_: World, story: Story) -> Verdicts:
             yield f"the cause of entry {step.entry.seq}, seen again, says {said}"
 
 
-def _labels_before(story: Story, step: Told) -> tuple[e.Event, ...]:
+def _labels_before(story: Story, step: LoggedEntry) -> tuple[e.Event, ...]:
     """What a report says again whose labels were changed since, in one generation of the job; empty for any other."""
-    seen, newest = step.entry.cause, _newest_labels(story)
-    if not isinstance(seen, JobObserved) or newest is None or newest.record.seq <= step.record.seq:
+    observation, newest = step.entry.cause, _newest_labels(story)
+    if not isinstance(observation, JobObserved) or newest is None or newest.record.seq <= step.record.seq:
         return ()
-    return (e.LabelsChanged(labels=seen.labels),) if seen.generation == story.state.generation else ()
+    return (
+        (e.LabelsChanged(labels=observation.labels),)
+        if observation.generation == story.state.generation
+        else ()
+    )
 
 
 def _are_made_good(story: Story, said: tuple[e.Event, ...]) -> bool:
@@ -40,10 +44,10 @@ def _are_made_good(story: Story, said: tuple[e.Event, ...]) -> bool:
     return newest is not None and fold(state, decide(state, newest.entry.cause)) == story.state
 
 
-def _newest_labels(story: Story) -> Told | None:
+def _newest_labels(story: Story) -> LoggedEntry | None:
     changes = (step for step in reversed(story.steps) if _changes_labels(step))
     return next(changes, None)
 
 
-def _changes_labels(step: Told) -> bool:
+def _changes_labels(step: LoggedEntry) -> bool:
     return any(isinstance(event, e.LabelsChanged) for event in step.entry.events)

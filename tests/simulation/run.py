@@ -162,7 +162,7 @@ def _entries(world: World) -> Iterator[str]:
             yield f"        {event.type} " + " ".join(f"{key}={value!r:.90}" for key, value in fields.items())
 
 
-def _short(seen: Observation) -> str:
+def _short(observation: Observation) -> str:
     left_out = {"type", "job", "at", "happened_at"}
-    fields = {name: value for name, value in plain(seen).items() if name not in left_out}
-    return f"{seen.type} " + " ".join(f"{key}={value!r:.120}" for key, value in fields.items())
+    fields = {name: value for name, value in plain(observation).items() if name not in left_out}
+    return f"{observation.type} " + " ".join(f"{key}={value!r:.120}" for key, value in fields.items())

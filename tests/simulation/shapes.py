@@ -158,14 +158,14 @@ def _board(chance: Random, _: Spec) -> Spec:
 
 def _frozen_template(chance: Random, spec: Spec) -> Spec:
     """A list cannot be merged: the whole of it is written, with another image."""
-    types = [dict(each) for each in spec["replicaSpecs"]]
+    types = [dict(item) for item in spec["replicaSpecs"]]
     image = f"pytorch:{chance.randint(3, 9)}"
     types[0]["template"] = {"spec": {"containers": [{"name": "pytorch", "image": image, "args": ["a.py"]}]}}
     return {"replicaSpecs": types}
 
 
 def _immutable(_: Random, spec: Spec) -> Spec:
-    return {"replicaSpecs": [{**each, "restartPolicy": "Never"} for each in spec["replicaSpecs"]]}
+    return {"replicaSpecs": [{**item, "restartPolicy": "Never"} for item in spec["replicaSpecs"]]}
 
 
 def _nonsense(_: Random, spec: Spec) -> Spec:

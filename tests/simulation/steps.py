@@ -115,6 +115,7 @@ def named(act: Callable[["World"], Awaitable[None]]) -> str:
 def action(name: str) -> Callable[["World"], Awaitable[None]]:
     """The action of a name."""
     module, _, function = name.rpartition(".")
-    found: Callable[[World], Awaitable[None]]
-    found = getattr(import_module(f"tests.simulation.{module or 'chaos'}"), function)
-    return found
+    act: Callable[[World], Awaitable[None]] = getattr(
+        import_module(f"tests.simulation.{module or 'chaos'}"), function
+    )
+    return act

@@ -83,8 +83,8 @@ _VERSIONS: Final = ("newer_cause", "newer_event", "older_history")
 
 
 def test_every_fault_that_is_drawn_is_in_the_list_and_the_other_way_round() -> None:
-    assert {*_ODDS} == {name for name, each in FAULTS.items() if each.drawn is Drawn.ODDS}
-    assert {*_BY} == {name for name, each in FAULTS.items() if each.drawn is not Drawn.ODDS}
+    assert {*_ODDS} == {name for name, fault in FAULTS.items() if fault.drawn is Drawn.ODDS}
+    assert {*_BY} == {name for name, fault in FAULTS.items() if fault.drawn is not Drawn.ODDS}
     assert len(FAULTS) >= 35
 
 

@@ -36,4 +36,4 @@ def test_what_cannot_be_decided_is_kept_wherever_the_process_dies(seeds: Sequenc
 
 def test_every_recorded_history_can_be_the_beginning_of_a_simulated_log() -> None:
     kinds = {kind for shape in _SHAPES for kind in shape.kinds}
-    assert {each.observed.kind for each in recorded()} <= kinds
+    assert {recording.observed.kind for recording in recorded()} <= kinds

@@ -18,7 +18,7 @@ from tests.simulation.repeats import repeats_say_nothing
 from tests.simulation.verdicts import Excuse
 from tests.simulation.versions import job_object
 from tests.simulation.world import World
-from tests.support.scenario import Story as Told
+from tests.support.scenario import Story as ScenarioStory
 from tests.support.scenario import workers
 
 Rule = Callable[[JobState, JobObserved], Iterator[Any]]
@@ -26,39 +26,43 @@ Rule = Callable[[JobState, JobObserved], Iterator[Any]]
 EXCUSED = Excuse("labels from before")
 
 
-def labelled() -> Told:
+def labelled() -> ScenarioStory:
     """It had a label, which was changed, then the spec, then another label, and has none at last."""
-    told = Told(workers(1)).label(team="a").label(team="b")
-    return told.edit(runPolicy={"backoffLimit": 7}).label(team="c").label()
+    story = ScenarioStory(workers(1)).label(team="a").label(team="b")
+    return story.edit(runPolicy={"backoffLimit": 7}).label(team="c").label()
 
 
-def history(told: Told) -> Story:
-    bodies = enumerate(told.bodies, start=1)
-    return Story.of(Record(seq, told.uid, Seq(seq), body) for seq, body in bodies)
+def history(story: ScenarioStory) -> Story:
+    bodies = enumerate(story.bodies, start=1)
+    return Story.of(Record(seq, story.uid, Seq(seq), body) for seq, body in bodies)
 
 
-def verdicts(told: Told) -> list[object]:
-    return list(repeats_say_nothing(World(0), history(told)))
+def verdicts(story: ScenarioStory) -> list[object]:
+    return list(repeats_say_nothing(World(0), history(story)))
 
 
-def of_any_generation(state: JobState, seen: JobObserved) -> Iterator[Any]:
-    if seen.labels != state.labels:
-        yield LabelsChanged(labels=seen.labels)
+def of_any_generation(state: JobState, observation: JobObserved) -> Iterator[Any]:
+    if observation.labels != state.labels:
+        yield LabelsChanged(labels=observation.labels)
 
 
-def added_to_those_known(state: JobState, seen: JobObserved) -> Iterator[Any]:
-    if not seen.labels.items() <= state.labels.items():
-        yield LabelsChanged(labels={**state.labels, **seen.labels, "late": "yes"})
+def added_to_those_known(state: JobState, observation: JobObserved) -> Iterator[Any]:
+    if not observation.labels.items() <= state.labels.items():
+        yield LabelsChanged(labels={**state.labels, **observation.labels, "late": "yes"})
 
 
-def kept_once_there_are_some(state: JobState, seen: JobObserved) -> Iterator[Any]:
-    if seen.labels and seen.generation >= state.generation and seen.labels != state.labels:
-        yield LabelsChanged(labels=seen.labels)
+def kept_once_there_are_some(state: JobState, observation: JobObserved) -> Iterator[Any]:
+    if (
+        observation.labels
+        and observation.generation >= state.generation
+        and observation.labels != state.labels
+    ):
+        yield LabelsChanged(labels=observation.labels)
 
 
-def announced(state: JobState, seen: JobObserved) -> Iterator[Any]:
-    if seen.generation >= state.generation and seen.labels != state.labels:
-        yield LabelsChanged(labels=seen.labels)
+def announced(state: JobState, observation: JobObserved) -> Iterator[Any]:
+    if observation.generation >= state.generation and observation.labels != state.labels:
+        yield LabelsChanged(labels=observation.labels)
         yield Announced(reason="Labelled", message="")
 
 
@@ -70,18 +74,18 @@ def test_labels_from_before_are_excused_in_their_generation_and_nowhere_else() -
     "rule", [of_any_generation, added_to_those_known, kept_once_there_are_some, announced]
 )
 def test_whatever_else_a_repeat_says_is_wrong(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = labelled()
+    story = labelled()
     monkeypatch.setattr(import_module("statemachine.rules.admission"), "relabelled", rule)
-    assert any(isinstance(verdict, str) for verdict in verdicts(told))
+    assert any(isinstance(verdict, str) for verdict in verdicts(story))
 
 
 @pytest.mark.parametrize(("entry", "are_known"), [(-1, True), (-2, False)])
 def test_labels_that_the_log_tells_and_the_object_does_not_have_are_wrong(
     entry: int, are_known: bool
 ) -> None:
-    world, told = World(0), labelled()
-    observed = told.entries[entry].cause
+    world, story = World(0), labelled()
+    observed = story.entries[entry].cause
     assert isinstance(observed, JobObserved)
-    world.cluster.objects.restore(Stored(job_object(observed, told.state)))
-    (verdict,) = labels_are_those_of_the_object(world, history(told))
+    world.cluster.objects.restore(Stored(job_object(observed, story.state)))
+    (verdict,) = labels_are_those_of_the_object(world, history(story))
     assert (verdict is None) is are_known

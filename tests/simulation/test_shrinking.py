@@ -36,7 +36,7 @@ def pasted(source: str) -> None:
     """Runs the printed test."""
     names = {"replay": replay, "Step": Step, "Fault": Fault}
     exec(source, names)  # noqa: S102 - that it can be pasted and run is what is tested
-    (test,) = (each for name, each in names.items() if name.startswith("test_"))
+    (test,) = (value for name, value in names.items() if name.startswith("test_"))
     assert callable(test)
     test()
 
@@ -44,8 +44,8 @@ def pasted(source: str) -> None:
 def test_a_failing_seed_is_printed_as_a_short_test_that_fails_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     evidence_is_released_early(monkeypatch)
     error = first_failure()
-    told = shrunk(error)
-    source = told[told.index("def test_") :]
+    report = shrunk(error)
+    source = report[report.index("def test_") :]
     assert source.count("Step(") + source.count("Fault(") <= _MOST
     with pytest.raises(Broken) as again:
         pasted(source)
@@ -68,8 +68,8 @@ def test_a_budget_that_is_not_kept_needs_only_a_job(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(chaos, "ACTIONS", (chaos.end_pod, chaos.drop_watches))
     error = first_failure()
     assert failing(error) == {"budgets_are_kept"}
-    told = shrunk(error)
-    assert told.count("Step(") + told.count("Fault(") <= _MOST
+    report = shrunk(error)
+    assert report.count("Step(") + report.count("Fault(") <= _MOST
 
 
 def test_no_step_is_left_out_of_a_script() -> None:

@@ -26,7 +26,7 @@ from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
 from tests.simulation.verdicts import Excuse
 from tests.simulation.world import Broken, World
-from tests.support.scenario import Story as Told
+from tests.support.scenario import Story as ScenarioStory
 from tests.support.scenario import workers
 
 Breaking = Callable[[pytest.MonkeyPatch], None]
@@ -110,13 +110,15 @@ def test_a_step_that_the_table_of_replicas_lacks_is_found(
 @pytest.mark.parametrize("is_told", [True, False])
 def test_the_end_of_a_second_pod_of_an_attempt_is_missed_in_the_log(is_told: bool) -> None:
     """No seed is kept for it: what a seed does changes with every write that is added or saved."""
-    world, told = World(0), Told(workers(1, policy="Never")).submit().all_pods("Running")
-    ended = told.state.replicas[ReplicaName("worker-0")].uid
-    told.pod("worker-0", "Failed", exit_code=1)
-    bodies = enumerate(told.bodies, start=1)
-    story = Story.of(Record(seq, told.uid, Seq(seq), body) for seq, body in bodies)
+    world, scenario = World(0), ScenarioStory(workers(1, policy="Never")).submit().all_pods("Running")
+    ended = scenario.state.replicas[ReplicaName("worker-0")].uid
+    scenario.pod("worker-0", "Failed", exit_code=1)
+    bodies = enumerate(scenario.bodies, start=1)
+    story = Story.of(Record(seq, scenario.uid, Seq(seq), body) for seq, body in bodies)
     pod = ended if is_told else PodUid("a-second-one")
-    life = PodLife(pod, (told.uid, ReplicaName("worker-0"), 1), held=True, unexpected=False, ended="Failed")
+    life = PodLife(
+        pod, (scenario.uid, ReplicaName("worker-0"), 1), held=True, unexpected=False, ended="Failed"
+    )
     world.pods.pods[pod] = life
     assert [verdict is None for verdict in no_end_is_lost(world, story)] == [is_told]
 
@@ -125,11 +127,11 @@ def test_the_end_of_a_second_pod_of_an_attempt_is_missed_in_the_log(is_told: boo
 def test_the_end_of_a_pod_that_the_log_says_is_not_there_is_excused_beside_a_second_controller(
     usurped: bool,
 ) -> None:
-    world, told = World(0), Told(workers(2)).submit().pause().gone("worker-0")
-    for seq, body in enumerate(told.bodies, start=1):
-        world.log._records.append(Record(seq, told.uid, Seq(seq), body))
+    world, scenario = World(0), ScenarioStory(workers(2)).submit().pause().gone("worker-0")
+    for seq, body in enumerate(scenario.bodies, start=1):
+        world.log._records.append(Record(seq, scenario.uid, Seq(seq), body))
     for name in ("worker-0", "worker-1"):
-        world.pods.changed(Change(Verb.ADDED, pod_of(told, name), told.now))
+        world.pods.changed(Change(Verb.ADDED, pod_of(scenario, name), scenario.now))
     world.usurped = usurped
     for life in world.pods.pods.values():
         life.ended = "Failed"
@@ -137,18 +139,18 @@ def test_the_end_of_a_pod_that_the_log_says_is_not_there_is_excused_beside_a_sec
     assert [isinstance(verdict, Excuse) for verdict in verdicts] == [usurped, False]
 
 
-def pod_of(told: Told, name: str) -> Manifest:
+def pod_of(life: ScenarioStory, name: str) -> Manifest:
     """A pod of the first attempt, held for its evidence."""
     kind, _, index = name.partition("-")
     owner = {
-        "uid": told.uid,
+        "uid": life.uid,
         "controller": True,
-        "apiVersion": told.api,
-        "kind": told.kind,
-        "name": told.name,
+        "apiVersion": life.api,
+        "kind": life.kind,
+        "name": life.name,
     }
     meta = {
-        "name": told.pod_name(name),
+        "name": life.pod_name(name),
         "uid": f"late-{name}",
         "labels": {"replica-type": kind, "replica-index": index},
         "annotations": {ATTEMPT: "1"},

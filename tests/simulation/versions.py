@@ -50,7 +50,7 @@ class Recorded(NamedTuple):
 @cache
 def recorded() -> tuple[Recorded, ...]:
     """All recorded histories, by name."""
-    found = []
+    recordings = []
     for path in sorted(HERE.glob("*/*.jsonl")):
         bodies = tuple(path.read_bytes().splitlines())
         reports = [
@@ -58,8 +58,8 @@ def recorded() -> tuple[Recorded, ...]:
             for observation in (decode(body).cause for body in bodies)
             if isinstance(observation, JobObserved)
         ]
-        found.append(Recorded(f"{path.parent.name}/{path.stem}", bodies, reports[-1]))
-    return tuple(found)
+        recordings.append(Recorded(f"{path.parent.name}/{path.stem}", bodies, reports[-1]))
+    return tuple(recordings)
 
 
 class VersionsWorld(ProjectedWorld):
@@ -72,7 +72,7 @@ class VersionsWorld(ProjectedWorld):
         super()._prepare()
         self.newer: set[JobUid] = set()
         """Jobs with an entry whose cause is not known."""
-        fitting = [each for each in recorded() if each.observed.kind in self.shape.kinds]
+        fitting = [recording for recording in recorded() if recording.observed.kind in self.shape.kinds]
         self.history = self.chance.choice(fitting)
         self.is_implied = self.chance.random() < 0.6
 
@@ -122,21 +122,21 @@ class VersionsWorld(ProjectedWorld):
             reader.accept(record)
             last[record.job] = record
         for job in self.newer - self.unreadable:
-            story = _Told(reader.tracked(job).state)
+            story = _Replayed(reader.tracked(job).state)
             for rule in (
                 at_rest.live_is_desired,
                 at_rest.pods_find_each_other,
                 at_rest.nothing_is_stuck,
                 at_rest.status_is_folded,
             ):
-                wrong = [each for each in rule(self, story) if isinstance(each, str)]
-                yield from (f"{rule.__name__}: job {job}: {each}" for each in wrong)
+                wrong = [verdict for verdict in rule(self, story) if isinstance(verdict, str)]
+                yield from (f"{rule.__name__}: job {job}: {sentence}" for sentence in wrong)
         for job in self.unreadable:
             if not reader.tracked(job).quarantined or b"ItRained" not in last[job].body:
                 yield f"job {job} goes on behind an event that is not known"
 
 
-class _Told(Story):
+class _Replayed(Story):
     """A history of which only what it folds to can be read."""
 
     def __init__(self, state: JobState) -> None:
@@ -163,9 +163,9 @@ def _plain(value: Any) -> Any:
     """As JSON has it: an observation is frozen."""
     match value:
         case Mapping():
-            return {key: _plain(each) for key, each in value.items()}
+            return {key: _plain(part) for key, part in value.items()}
         case list() | tuple():
-            return [_plain(each) for each in value]
+            return [_plain(item) for item in value]
         case _:
             return value
 

@@ -186,7 +186,7 @@ class World:
 
     def believers(self) -> Mapping[str, Controller]:
         """The controllers that hold states, by name."""
-        return {name: each.controller for name, each in self.processes().items()}
+        return {name: process.controller for name, process in self.processes().items()}
 
     def calm(self) -> None:
         """The weather is calm for ever; what has begun and takes minutes goes on."""
@@ -246,8 +246,8 @@ class World:
 
     def kill(self) -> None:
         """Whatever runs is killed, and will be started again."""
-        for each in self.processes().values():
-            each.kill()
+        for process in self.processes().values():
+            process.kill()
 
     async def sleep_until(self, moment: float) -> None:
         """The loop's time is `moment`, or later."""
@@ -258,17 +258,17 @@ class World:
     async def end_processes(self) -> None:
         """Every controller is killed, and gone."""
         everyone = [*self._zombies, *([self.process] if self.process else [])]
-        for each in everyone:
-            each.kill()
-        for each in everyone:
-            await each.ended()
+        for process in everyone:
+            process.kill()
+        for process in everyone:
+            await process.ended()
         self._zombies, self.process = [], None
 
     async def end_zombies(self) -> None:
         """Only the newest controller is left."""
-        for each in self._zombies:
-            each.kill()
-            await each.ended()
+        for zombie in self._zombies:
+            zombie.kill()
+            await zombie.ended()
         self._zombies = []
 
     # ---- users -------------------------------------------------------------------------------------------

@@ -88,8 +88,8 @@ def traced(trace: str) -> Sequence[tuple[str, bytes]]:
 
 def trace_of(headers: Sequence[tuple[str, bytes | None]]) -> str:
     """The trace context in these headers; empty without one that could be any."""
-    found = dict(headers).get(_TRACE) or b""
-    return _text(found) if len(found) <= _LONGEST_TRACE else ""
+    trace = dict(headers).get(_TRACE) or b""
+    return _text(trace) if len(trace) <= _LONGEST_TRACE else ""
 
 
 def record_of(message: Message) -> Record:
@@ -225,7 +225,7 @@ def retry_of(message: Message) -> tuple[int, datetime] | None:
 
 def _time(text: str) -> datetime | None:
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.tzinfo else None
+    return moment if moment.tzinfo else None

@@ -82,7 +82,9 @@ async def live_topics(admin: AIOKafkaAdminClient, names: Collection[str]) -> dic
 
     All topics are asked for: brokers may make one that is asked for by its name.
     """
-    there = {each["topic"]: each for each in await insisted(admin.describe_topics) if each["topic"] in names}
+    there = {
+        topic["topic"]: topic for topic in await insisted(admin.describe_topics) if topic["topic"] in names
+    }
     if not there:
         return {}
     settings = await insisted(lambda: _settings(admin, there))

@@ -87,8 +87,8 @@ def test_the_whole_log_goes_to_a_topic_of_the_callers_and_the_live_one_goes_on_b
     code, said, wrong = events("publish", "--to", where, "--once", "--log", str(ledger))
     assert (code, wrong) == (0, "")
     ends = [asyncio.run(_end(ledger, number)) for number in range(LEDGER_PARTITIONS)]
-    _, told, head, *rows = said.splitlines()
-    assert told == f"the next events are in {ledger.topic('cloudevents')}:"
+    _, hint, head, *rows = said.splitlines()
+    assert hint == f"the next events are in {ledger.topic('cloudevents')}:"
     assert [*map(str.split, [head, *rows])] == [
         ["PARTITION", "OFFSET"],
         *([str(number), str(end)] for number, end in enumerate(ends)),

@@ -290,9 +290,9 @@ def deleted(jobs: int) -> list[EntryDraft]:
     """The entries of jobs whose objects are gone: a server of their ledger lists what the log says of them."""
     random = chance(5)
     several = list(stories(jobs, random))
-    for told in several:
-        if not told.state.deleted:
-            told.at(told.clock + 1).delete()
+    for story in several:
+        if not story.state.deleted:
+            story.at(story.clock + 1).delete()
     return list(mixed(several, random))
 
 

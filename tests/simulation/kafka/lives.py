@@ -19,10 +19,10 @@ class Life(Story):
         super().__init__(spec, name=uid, uid=uid)
         self.observed = []
 
-    def see(self, seen: Observation) -> "Life":
+    def see(self, observation: Observation) -> "Life":
         """See Story."""
-        self.observed.append(seen)
-        return super().see(seen)
+        self.observed.append(observation)
+        return super().see(observation)
 
 
 def life(chance: Random, uid: str, begin: float) -> list[Observation]:

@@ -520,8 +520,10 @@ async def test_a_pod_whose_labels_were_edited_before_its_first_report_is_reporte
     }
     signals, log = Kept(), LogOf(pod_name=lambda _, replica: f"mnist-7ac1b-{replica}")
     script: Script = [added(JOB), added(edited), Change(Verb.MODIFIED, POD, AT), Synced(AT)]
-    async with following(script, log=log, signals=signals) as (told, _, _):
-        assert [observation.replica for observation in told if isinstance(observation, PodObserved)] == [W0]
+    async with following(script, log=log, signals=signals) as (observations, _, _):
+        assert [
+            observation.replica for observation in observations if isinstance(observation, PodObserved)
+        ] == [W0]
         assert signals.jobs == [J1]
 
 
@@ -531,8 +533,12 @@ async def test_the_end_of_a_pod_whose_labels_were_edited_before_its_first_report
         "metadata": {**POD["metadata"], "labels": {**POD["metadata"]["labels"], "replica-index": "1"}},
     }
     log = LogOf(pod_name=lambda _, replica: f"mnist-7ac1b-{replica}")
-    async with following([added(JOB), Synced(AT), Change(Verb.DELETED, edited, AT)], log=log) as (told, _, _):
-        assert [type(observation) for observation in told] == [JobObserved]
+    async with following([added(JOB), Synced(AT), Change(Verb.DELETED, edited, AT)], log=log) as (
+        observations,
+        _,
+        _,
+    ):
+        assert [type(observation) for observation in observations] == [JobObserved]
 
 
 async def test_a_pod_that_has_its_labels_again_is_left_to_the_watches() -> None:

@@ -37,8 +37,8 @@ async def test_a_fetch_passes_faust_as_a_message_for_each_partition_with_the_rec
     topic = app.topic("seen", value_type=bytes, value_serializer="raw", acks=False)
     fetched = {TP("seen", 0): [record(0, 4), record(0, 5)], TP("seen", 1): [record(1, 9)], TP("seen", 2): []}
     events = [
-        await topic.decode(app.consumer._to_message(part, each))
-        for part, each in app.consumer.scheduler.iterate(fetched)
+        await topic.decode(app.consumer._to_message(part, event))
+        for part, event in app.consumer.scheduler.iterate(fetched)
     ]
     assert [event.value for event in events] == [fetched[TP("seen", 0)], fetched[TP("seen", 1)]]
     assert [event.message.tp for event in events] == [TP("seen", 0), TP("seen", 1)]
