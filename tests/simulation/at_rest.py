@@ -188,6 +188,8 @@ def no_end_is_lost(world: World, story: Story) -> Verdicts:
             yield Excuse("stray pod")
         elif pod.uid in world.pods.stripped and not world.pods.is_in_log(pod.uid):
             yield Excuse("pod without owner")
+        elif pod.uid in world.pods.relabelled and not world.pods.is_in_log(pod.uid):
+            yield Excuse("pod relabelled")
         else:
             yield f"{pod.uid} ended ({pod.ended}), and the log does not say so"
 

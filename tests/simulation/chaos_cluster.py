@@ -6,11 +6,13 @@ from typing import Final
 from k8s_bridge.observe import is_controlled
 from k8s_bridge.port import Manifest, Ref
 from statemachine.errors import Missing
+from statemachine.kinds import KINDS
 from tests.simulation.chaos import Action, some
 from tests.simulation.shapes import NAMESPACE
 from tests.simulation.world import World
 from tests.support.nodes import NodesCluster
 
+_SELECTED: Final = frozenset(kind.child_label for kind in KINDS)
 _CHILDREN: Final = ("Pod", "Service", "PodGroup", "TensorBoard", "Secret", "ConfigMap")
 
 
@@ -156,12 +158,16 @@ async def strip_owner(world: World) -> None:
 
 
 async def relabel_pod(world: World) -> None:
-    """Somebody takes one of our labels off a pod, or gives it another value; or the pod gets a label of theirs."""
+    """Somebody takes one of our labels off a pod, or gives it another value; or the pod gets a label of theirs.
+
+    Not the label that watches select by, before the log has the pod: if its job lets go of it then, nothing shows it.
+    """
     pod = some(world, "Pod")
     if pod is None or not is_controlled(pod):
         return
     name, uid, labels = pod["metadata"]["name"], pod["metadata"]["uid"], pod["metadata"].get("labels") or {}
-    label = world.chance.choice((*sorted(labels), "team"))
+    kept = frozenset() if world.pods.is_in_log(uid) else _SELECTED
+    label = world.chance.choice((*sorted(labels.keys() - kept), "team"))
     value = world.chance.choice((None, "another", "1"))
     world.fault("pod_relabelled", f"pod {name} {uid} has the label {label}={value}")
     if label != "team":

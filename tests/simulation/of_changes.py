@@ -115,6 +115,8 @@ def evidence_is_kept_until_the_end_is_told(
                 yield Excuse("stray pod")
             elif pod.uid in world.pods.stripped and not world.pods.is_in_log(pod.uid):
                 yield Excuse("pod without owner")
+            elif pod.uid in world.pods.relabelled and not world.pods.is_in_log(pod.uid):
+                yield Excuse("pod relabelled")
             else:
                 yield f"{pod.uid} ended, the log does not say so, and its finalizer is removed"
         else:

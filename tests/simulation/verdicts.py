@@ -39,6 +39,10 @@ EXEMPTIONS: Final = {
     "ended before all was made": Exemption("a job that has ended gets no new Services", 0.5),
     "namespace is going": Exemption("it takes no Events any more, and nobody announces them again", 0.1),
     "pod without owner": Exemption("somebody took its owner references away: it is nobody's", 0.1),
+    "pod relabelled": Exemption(
+        "somebody changed its labels before the log had it, and its job let go of it before they were put back",
+        0.01,
+    ),
     "pod without labels": Exemption("somebody took labels of ours off it: no Service selects it", 0.1),
     "snapshot damaged": Exemption("somebody changed its bytes, and no newer one was saved", 0.1),
     "pod out of sight": Exemption("any report of a pod that nobody can see is news", 0.05),
