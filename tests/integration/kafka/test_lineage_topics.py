@@ -24,7 +24,7 @@ from tests.harness.fixtures import LEDGER_PARTITIONS
 from tests.integration.cli_words import Place
 from tests.integration.kafka.test_security import address_of, grant, secure
 from tests.integration.kafka.test_security import admin as secure_admin
-from tests.integration.kafka.test_topics import admin, make, no_topics, own_settings, set_to
+from tests.integration.kafka.test_topics import admin, make, no_topics, own_settings, set_to, until
 from tests.support.published_lives import at, published
 
 pytestmark = pytest.mark.integration
@@ -151,6 +151,11 @@ async def test_the_rights_to_apply_and_check_are_enough_for_a_topic_of_lineage(
     checking = address_of("visitor", secure, "applied-with-runs")
     assert await topics.check(checking, [ours]) == []
     await secure_admin.delete_topics([ours])
+
+    async def is_gone() -> bool:
+        return ours not in await secure_admin.list_topics()
+
+    await until(is_gone)
     with pytest.raises(StoreUnusable, match=ours):
         await topics.apply(checking, lineage=[ours])
 
