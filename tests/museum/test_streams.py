@@ -63,17 +63,17 @@ async def put(assignment: Assignment, observations: Sequence[Observation], first
     """They were put at places from `first` on; False if one of them was turned away as the end of a hole."""
     try:
         for place, observation in enumerate(observations, first):
-            await assignment.put(0, place, posted(observation))
+            await assignment.put(0, place, [posted(observation)])
     except Hole:
         return False
     await asyncio.sleep(1)
     return True
 
 
-async def anywhere(self: PartitionProcessor, place: Position, post: Post) -> None:
+async def anywhere(self: PartitionProcessor, place: Position, posts: Sequence[Post]) -> None:
     """What comes is taken, wherever it lies."""
     self.reached = None
-    await RIGHT_PUT(self, place, post)
+    await RIGHT_PUT(self, place, posts)
 
 
 RIGHT_PUT = PartitionProcessor.put
@@ -168,10 +168,10 @@ async def test_faust_streaming_faust_502_the_next_owner_does_not_count_again() -
     assert [source for source in sources if source] == [1, 2]
 
 
-async def refused_twice(self: PartitionProcessor, place: Position, post: Post) -> None:
+async def refused_twice(self: PartitionProcessor, place: Position, posts: Sequence[Post]) -> None:
     if self.reached is not None and place <= self.reached:
         raise Hole(self.partition, self.reached + 1, place)
-    await RIGHT_PUT(self, place, post)
+    await RIGHT_PUT(self, place, posts)
 
 
 @exhibit(

@@ -235,22 +235,22 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "processor-hole-passed-over",
         _PROCESSOR,
-        "        elif place != self.reached + 1:\n",
+        "        elif first > self.reached + 1:\n",
         "        elif False:\n",
         _ON_ASSIGNMENT,
     ),
     Mutant(
         "processor-before-its-beginning",
         _PROCESSOR,
-        "        elif place < self._first:\n            raise Hole(self.partition, self._first, place)\n",
+        "        elif first < self._first:\n            raise Hole(self.partition, self._first, first)\n",
         "",
         _ON_ASSIGNMENT,
     ),
     Mutant(
         "processor-repeat-decided-again",
         _PROCESSOR,
-        "        elif place <= self.reached:\n",
-        "        elif place < self.reached:\n",
+        "repeats = min(self.reached + 1 - first, len(posts))",
+        "repeats = min(self.reached - first, len(posts))",
         _ON_ASSIGNMENT,
     ),
     Mutant(
@@ -327,8 +327,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "processor-batch-without-bound",
         _PROCESSOR,
-        "while len(batch) < BATCH and not self._queue.empty():",
-        "while not self._queue.empty():",
+        "batch = self._backlog.take(BATCH)",
+        "batch = self._backlog.take(QUEUE)",
         _ON_ASSIGNMENT,
     ),
     Mutant(

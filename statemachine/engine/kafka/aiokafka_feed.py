@@ -1,7 +1,7 @@
 """Observations from Kafka to the processors: a consumer in the engines' group, and nothing in between."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
@@ -11,7 +11,7 @@ from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.commits import Commits
 from statemachine.engine.kafka.offsets import GROUP, Offsets
 from statemachine.errors import first
-from statemachine.ids import JobUid
+from statemachine.ids import JobUid, Position
 from statemachine.log.inbox import Post
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.clients import leave, ours, started
@@ -121,9 +121,8 @@ class AiokafkaFeed:
                     await asyncio.sleep(_NAP)
                     continue
             for part, messages in fetched.items():
-                for message in messages:
-                    post = posted(message.key, message.value, message.headers)
-                    await self._assignment.put(part.partition, message.offset + 1, post)
+                for place, posts in runs(messages):
+                    await self._assignment.put(part.partition, place, posts)
 
 
 class _Dealt(ConsumerRebalanceListener):  # type: ignore[misc, unused-ignore]
@@ -157,3 +156,16 @@ def posted(
 ) -> Post:
     """A record of the observations as an inbox would have it."""
     return Post(JobUid((key or b"").decode(errors="replace")), value or b"", trace_of(headers or ()))
+
+
+def runs(messages: Iterable[Any]) -> Iterator[tuple[Position, Sequence[Post]]]:
+    """Records of a partition as an inbox would have them, and the place of the first; anew where one is left out."""
+    first, posts = 0, list[Post]()
+    for message in messages:
+        if message.offset + 1 != first + len(posts):
+            if posts:
+                yield first, posts
+            first, posts = message.offset + 1, []
+        posts.append(posted(message.key, message.value, message.headers))
+    if posts:
+        yield first, posts

@@ -148,20 +148,20 @@ class Assignment:
         if processor := self.processors.get(partition):
             processor.begin(after, end)
 
-    async def put(self, partition: int, place: Position, post: Post) -> None:
-        """`post`, which stands at `place` (≥ 1) of `partition`, will be decided; waits while too much is.
+    async def put(self, partition: int, first: Position, posts: Sequence[Post]) -> None:
+        """`posts`, which stand at `first` (≥ 1) of `partition` and behind, will be decided; waits while too many are.
 
-        One that was put before is a repeat. One of a partition that is not owned is left to its owner. Of a
-        partition only one may be put at a time.
+        Those that were put before are repeats. Those of a partition that is not owned are left to its owner. For a
+        partition this may be called by one at a time.
 
         Raises:
-            Hole: it does not follow the last one: something was left out between them.
+            Hole: they do not follow the last one: something was left out between them.
         """
         processor = self.processors.get(partition)
         if processor is None:
-            self.context.counts["strays"] += 1
+            self.context.counts["strays"] += len(posts)
             return
-        await processor.put(place, post)
+        await processor.put(first, posts)
 
     def acked(self, partition: int) -> Position | None:
         """The place up to which all is decided and durable; None if that is not known here."""

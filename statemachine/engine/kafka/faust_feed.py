@@ -19,7 +19,7 @@ from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 from faust.types.transports import SchedulingStrategyT
 
-from statemachine.engine.kafka.aiokafka_feed import posted
+from statemachine.engine.kafka.aiokafka_feed import runs
 from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.commits import WITHIN, Commits
 from statemachine.engine.kafka.offsets import GROUP, Offsets
@@ -152,9 +152,8 @@ class FaustFeed:
     async def _observe(self, fetches: AsyncIterator[Any]) -> None:
         async for fetch in fetches:
             try:
-                for message in fetch.value:
-                    post = posted(message.key, message.value, message.headers)
-                    await self._assignment.put(message.partition, message.offset + 1, post)
+                for place, posts in runs(fetch.value):
+                    await self._assignment.put(fetch.message.partition, place, posts)
             except LogError as error:  # Faust would go on behind an agent's error
                 self._assignment.fail(error)
                 await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""One partition of observations that this process owns: a queue, and the decisions that go into its log.
+"""One partition of observations that this process owns: a backlog, and the decisions that go into its log.
 
 What a feed puts is decided in batches, and only when the entries are durable it is acknowledged. What causes no entry
 is acknowledged when the log confirms its writer: with a state that others have gone beyond, an observation of what
@@ -11,10 +11,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final, NamedTuple, Self
 
 from statemachine.engine.clock import Clock
 from statemachine.engine.decisions import Decisions
+from statemachine.engine.kafka.backlog import Backlog
 from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Listener, Pulse
 from statemachine.engine.step import Delivery, Owner
@@ -29,7 +31,7 @@ from statemachine.observations import Observation
 log = logging.getLogger(__name__)
 
 QUEUE: Final = 2000
-"""Observations that wait in a processor at most: what a feed has read and is not decided yet."""
+"""From so many waiting observations on, a feed has to wait with what it has read."""
 
 BATCH: Final = 500
 """Most observations decided in one go: bounds the time a batch holds up the loop."""
@@ -91,7 +93,7 @@ class PartitionProcessor(Decisions):
         self.partition = partition
         self._clock, self._counts, self._home = context.clock, context.counts, context.home
         self._linger, self._tell_acked = linger, acked
-        self._queue: asyncio.Queue[_Waiting] = asyncio.Queue(QUEUE)
+        self._backlog: Backlog[_Waiting] = Backlog(QUEUE)
         self._task: asyncio.Task[None]
         self._busy = False
         self.is_ending = False
@@ -139,7 +141,7 @@ class PartitionProcessor(Decisions):
     async def finish(self) -> None:
         """What is in hand is decided, or dropped unacknowledged; states are saved, the log is closed."""
         task, self.is_ending = self._task, True
-        self._drop()
+        self._backlog.clear()
         try:
             async with asyncio.timeout(_GRACE):
                 await self._hand_over(task)
@@ -153,7 +155,7 @@ class PartitionProcessor(Decisions):
         finally:
             task.cancel()
             await asyncio.wait([task])
-            self._drop()  # a feed that waited to put has put now
+            self._backlog.clear()  # a feed that waited to put has put now
             with suppress(LogError):
                 await self._log.close()
 
@@ -165,10 +167,6 @@ class PartitionProcessor(Decisions):
         task.cancel()  # between two decisions: nothing was awaited since the look at it
         await asyncio.wait([task])
         await self.save()
-
-    def _drop(self) -> None:
-        while not self._queue.empty():
-            self._queue.get_nowait()
 
     def _warn(self, message: str, error: str) -> None:
         log.warning(message, extra={"action": "hand-over", "partition": self.partition, "error": error})
@@ -208,28 +206,31 @@ class PartitionProcessor(Decisions):
         self._first, self.reached, self.acked = after + 1, after, after
 
     async def observe(self, observation: Observation) -> None:
-        """See Decisions: what a timer says stands in the queue, too."""
-        await self._queue.put(_Waiting(0, observation))
+        """See Decisions: what a timer says waits with the others."""
+        await self._backlog.add((_Waiting(0, observation),))
 
-    async def put(self, place: Position, post: Post) -> None:
-        """`post` is in the queue; waits while that is full. See Assignment.put."""
+    async def put(self, first: Position, posts: Sequence[Post]) -> None:
+        """`posts` are in the backlog; waits while that is full. See Assignment.put."""
         if self.reached is None or self._first is None:
-            self._first, self.acked = place, place - 1
-        elif place < self._first:
-            raise Hole(self.partition, self._first, place)
-        elif place <= self.reached:
-            self._counts["repeats"] += 1
+            self._first, self.acked = first, first - 1
+        elif first < self._first:
+            raise Hole(self.partition, self._first, first)
+        elif first > self.reached + 1:
+            raise Hole(self.partition, self.reached + 1, first)
+        else:
+            repeats = min(self.reached + 1 - first, len(posts))
+            self._counts["repeats"] += repeats
+            first, posts = first + repeats, posts[repeats:]
+        if not posts:
             return
-        elif place != self.reached + 1:
-            raise Hole(self.partition, self.reached + 1, place)
-        await self._queue.put(_Waiting(place, post))
-        self.reached, self.stalled = place, ""
-        self.end = max(self.end, place)
+        await self._backlog.add(map(_Waiting, count(first), posts))
+        self.reached, self.stalled = first + len(posts) - 1, ""
+        self.end = max(self.end, self.reached)
 
     @property
     def room(self) -> int:
         """How many can be put without waiting."""
-        return QUEUE - self._queue.qsize()
+        return self._backlog.room
 
     @property
     def lag(self) -> int | None:
@@ -285,14 +286,13 @@ class PartitionProcessor(Decisions):
     async def _gathered(self) -> Sequence[_Waiting]:
         """The next batch: at once after a quiet time, in a crowd a moment later.
 
-        A crowd shows in the last batch, or in how much more the partition is known to have: Faust brings one by one.
+        A crowd shows in the last batch, or in how much more the partition is known to have.
         """
-        batch = [await self._queue.get()]
+        await self._backlog.some()
         crowd = max(self._last, self.end - (self.reached or self.end))
-        if crowd > 1 and self._queue.qsize() < BATCH - 1:
+        if crowd > 1 and len(self._backlog) < BATCH:
             await asyncio.sleep(self._linger(crowd))
-        while len(batch) < BATCH and not self._queue.empty():
-            batch.append(self._queue.get_nowait())
+        batch = self._backlog.take(BATCH)
         self._last = len(batch)
         return batch
 

@@ -187,7 +187,7 @@ async def commit_by(app: Any, offsets: Mapping[Any, Any], *, within: float) -> N
     consumer yet. Raises what the consumer raises, TimeoutError after `within` seconds, and ConnectionError if it has
     ended.
     """
-    thread = getattr(getattr(app, "_consumer", None), "_thread", None)
+    thread: Any = getattr(getattr(app, "_consumer", None), "_thread", None)
     consumer = getattr(thread, "_consumer", None)
     if consumer is None:
         return

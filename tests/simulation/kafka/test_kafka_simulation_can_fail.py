@@ -1,6 +1,6 @@
 """The simulation of the partitioned log can fail: with a broken contract or a broken product, promises break."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -23,9 +23,9 @@ def observations_are_acknowledged_before_they_are_decided(patch: pytest.MonkeyPa
     """The product is broken: what was in hand when an engine was killed is lost."""
     put = Assignment.put
 
-    async def early(self: Assignment, partition: int, place: Position, post: Post) -> None:
-        await put(self, partition, place, post)
-        self._acked(partition, place)
+    async def early(self: Assignment, partition: int, first: Position, posts: Sequence[Post]) -> None:
+        await put(self, partition, first, posts)
+        self._acked(partition, first + len(posts) - 1)
 
     patch.setattr(Assignment, "put", early)
 

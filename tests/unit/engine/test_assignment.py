@@ -82,7 +82,7 @@ class World:
 
     async def put(self, observations: Sequence[Observation], partition: int = 0, after: Position = 0) -> None:
         for place, observation in enumerate(observations, after + 1):
-            await self.assignment.put(partition, place, posted(observation))
+            await self.assignment.put(partition, place, [posted(observation)])
 
     async def sources(self, partition: int = 0) -> list[Position]:
         return [decode(record.body).source for record in await records(self.logs[partition])]
@@ -163,7 +163,7 @@ def test_what_changes_nothing_is_acknowledged_once_the_log_has_confirmed_its_wri
         await world.assignment.own([0])
         await world.put(life()[:3])
         await asyncio.sleep(0.5)
-        await world.assignment.put(0, 4, posted(life()[2]))
+        await world.assignment.put(0, 4, [posted(life()[2])])
         await asyncio.sleep(0.2)
         assert world.assignment.acked(0) == 3
         await asyncio.sleep(1)
@@ -177,7 +177,7 @@ def test_what_changes_nothing_in_a_state_that_others_have_gone_beyond_is_not_ack
         await world.assignment.own([0])
         await world.put(life()[:3])
         await asyncio.sleep(0.5)
-        await world.assignment.put(0, 4, posted(life()[2]))
+        await world.assignment.put(0, 4, [posted(life()[2])])
         world.logs[0].broken = OwnerLost("fenced")
         with pytest.raises(OwnerLost, match="fenced"):
             async with asyncio.timeout(5):
@@ -191,7 +191,7 @@ def test_alone_an_observation_is_decided_at_once() -> None:
     async def story(world: World) -> None:
         await world.assignment.own([0])
         for place, observation in enumerate(life(), 1):
-            await world.assignment.put(0, place, posted(observation))
+            await world.assignment.put(0, place, [posted(observation)])
             await asyncio.sleep(0.001)
             assert world.assignment.acked(0) == place
 
@@ -241,7 +241,7 @@ def test_one_that_is_left_out_is_a_hole() -> None:
         await world.assignment.own([0])
         await world.put(life()[:2], after=10)
         with pytest.raises(Hole) as failure:
-            await world.assignment.put(0, 14, posted(life()[3]))
+            await world.assignment.put(0, 14, [posted(life()[3])])
         assert (failure.value.partition, failure.value.expected, failure.value.found) == (0, 13, 14)
 
     play(story)
@@ -253,7 +253,7 @@ def test_a_feed_that_does_not_begin_where_it_said_leaves_a_hole(place: Position)
         await world.assignment.own([0])
         world.assignment.begin(0, 3, 8)
         with pytest.raises(Hole):
-            await world.assignment.put(0, place, posted(life()[0]))
+            await world.assignment.put(0, place, [posted(life()[0])])
 
     play(story)
 
@@ -268,7 +268,7 @@ def test_what_comes_again_is_decided_once_and_what_lies_before_the_beginning_is_
         assert world.assignment.context.counts["repeats"] == len(life())
         assert await world.sources() == list(range(21, 21 + len(life())))
         with pytest.raises(Hole):
-            await world.assignment.put(0, 20, posted(life()[0]))
+            await world.assignment.put(0, 20, [posted(life()[0])])
 
     play(story)
 
@@ -280,7 +280,7 @@ def test_a_processor_that_goes_on_is_not_begun_again() -> None:
         await world.put(life()[:2])
         await world.assignment.own([0, 1])
         world.assignment.begin(0, 1, 2)
-        await world.assignment.put(0, 3, posted(life()[2]))
+        await world.assignment.put(0, 3, [posted(life()[2])])
         await asyncio.sleep(1)
         assert await world.sources() == [1, 2, 3]
 
@@ -312,7 +312,7 @@ def test_a_topic_that_was_made_anew_gives_new_places(caplog: pytest.LogCaptureFi
 def test_what_is_put_into_a_partition_of_others_is_left_to_them() -> None:
     async def story(world: World) -> None:
         await world.assignment.own([0])
-        await world.assignment.put(1, 5, posted(life("1-a")[0]))
+        await world.assignment.put(1, 5, [posted(life("1-a")[0])])
         owned = world.assignment
         assert (owned.acked(1), owned.room(1), owned.context.counts["strays"]) == (None, 0, 1)
 
@@ -367,8 +367,8 @@ def test_a_partition_that_nothing_comes_of_is_named_until_something_does() -> No
 def test_what_cannot_be_read_is_a_dead_letter_and_holds_nothing_up() -> None:
     async def story(world: World) -> None:
         await world.assignment.own([0])
-        await world.assignment.put(0, 1, Post(JobUid("0-x"), b"\xff"))
-        await world.assignment.put(0, 2, Post(JobUid(""), b""))
+        await world.assignment.put(0, 1, [Post(JobUid("0-x"), b"\xff")])
+        await world.assignment.put(0, 2, [Post(JobUid(""), b"")])
         await world.put(life(), after=2)
         await asyncio.sleep(1)
         assert [letter.observation for letter in await world.logs[0].dead_letters()] == [b"\xff", b""]
@@ -398,7 +398,7 @@ def test_a_log_that_cannot_be_written_is_tried_again_and_says_why() -> None:
         await world.assignment.own([0])
         world.logs[0].broken = LogUnavailable("disk full")
         await world.put(life())
-        await world.assignment.put(0, len(life()) + 1, Post(JobUid("0-x"), b"poison"))
+        await world.assignment.put(0, len(life()) + 1, [Post(JobUid("0-x"), b"poison")])
         await asyncio.sleep(3)
         before = world.assignment.pulses()["processor 0"]
         await asyncio.sleep(3)
@@ -408,6 +408,36 @@ def test_a_log_that_cannot_be_written_is_tried_again_and_says_why() -> None:
         await asyncio.sleep(1)
         assert (world.assignment.acked(0), world.assignment.log_error) == (len(life()) + 1, "")
         assert await world.sources() == list(range(1, len(life()) + 1))
+
+    play(story)
+
+
+def test_of_many_that_are_put_at_once_those_that_were_put_before_are_repeats() -> None:
+    async def story(world: World) -> None:
+        whole = [posted(observation) for observation in life()]
+        await world.assignment.own([0])
+        await world.assignment.put(0, 1, whole[:3])
+        await world.assignment.put(0, 2, whole[1:])
+        await world.assignment.put(0, 1, whole[:2])
+        with pytest.raises(Hole):
+            await world.assignment.put(0, len(whole) + 2, whole)
+        await asyncio.sleep(1)
+        assert world.assignment.context.counts["repeats"] == 4
+        assert await world.sources() == list(range(1, len(whole) + 1))
+        assert world.assignment.acked(0) == len(whole)
+
+    play(story)
+
+
+def test_many_are_put_at_once_though_there_is_no_room_for_all_of_them() -> None:
+    async def story(world: World) -> None:
+        await world.assignment.own([0])
+        world.logs[0].takes = 1.0
+        many = [posted(observation) for observation in births(QUEUE + 10)]
+        await world.assignment.put(0, 1, many)
+        assert world.assignment.room(0) == 0
+        await asyncio.sleep(60)
+        assert world.assignment.acked(0) == len(many)
 
     play(story)
 
@@ -478,7 +508,7 @@ def test_while_partitions_are_dealt_out_one_that_is_taken_is_no_failure() -> Non
         await asyncio.sleep(1)
         assert world.assignment.acked(1) == len(life())
         world.logs[1].broken = OwnerLost("fenced again")
-        await world.assignment.put(1, len(life()) + 1, posted(births(1, 1)[0]))
+        await world.assignment.put(1, len(life()) + 1, [posted(births(1, 1)[0])])
         with pytest.raises(OwnerLost, match="fenced again"):
             await failing
 
@@ -493,7 +523,7 @@ def test_a_partition_that_others_had_meanwhile_is_recovered_anew() -> None:
         others = world.another()
         await others.own([0])
         for place, observation in enumerate(life()[:3], 1):
-            await others.put(0, place, posted(observation))
+            await others.put(0, place, [posted(observation)])
         await asyncio.sleep(1)
         await others.close()
         world.logs[0].broken = OwnerLost("fenced")

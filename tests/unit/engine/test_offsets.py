@@ -74,7 +74,7 @@ def test_a_feed_that_gets_on_is_left_alone_however_much_there_is() -> None:
     async def story(offsets: Known, assignment: Assignment, watching: "asyncio.Task[None]") -> None:
         for place in range(3, 60):
             offsets.newest[1] = place + 100
-            await assignment.put(1, place, posted(observed()))
+            await assignment.put(1, place, [posted(observed())])
             await asyncio.sleep(5)
             assert not assignment.stalls
         assert not watching.done()
@@ -86,7 +86,7 @@ def test_a_partition_that_was_named_is_well_again_when_something_comes() -> None
     async def story(_: Known, assignment: Assignment, watching: "asyncio.Task[None]") -> None:
         await asyncio.sleep(14.5)  # three looks that found no progress, one to know from where on
         for place in range(3, 10):
-            await assignment.put(1, place, posted(observed()))
+            await assignment.put(1, place, [posted(observed())])
         await asyncio.sleep(60)
         assert (assignment.stalls, watching.done()) == ([], False)
 
@@ -96,7 +96,7 @@ def test_a_partition_that_was_named_is_well_again_when_something_comes() -> None
 def test_a_member_to_which_nothing_is_dealt_out_joins_anew() -> None:
     async def story(_: Known, assignment: Assignment, watching: "asyncio.Task[None]") -> None:
         for place in range(3, 10):
-            await assignment.put(1, place, posted(observed()))
+            await assignment.put(1, place, [posted(observed())])
         assignment.unsettled()
         await asyncio.sleep(55)
         assert not watching.done()
@@ -110,7 +110,7 @@ def test_a_member_to_which_nothing_is_dealt_out_joins_anew() -> None:
 def test_a_member_that_is_dealt_out_to_in_time_goes_on() -> None:
     async def story(_: Known, assignment: Assignment, watching: "asyncio.Task[None]") -> None:
         for place in range(3, 10):
-            await assignment.put(1, place, posted(observed()))
+            await assignment.put(1, place, [posted(observed())])
         for _round in range(5):
             assignment.unsettled()
             await asyncio.sleep(40)
@@ -174,7 +174,7 @@ def test_a_feed_that_waits_for_room_is_not_stuck() -> None:
 
         async def feed() -> None:
             for place in range(1, 10_001):
-                await assignment.put(1, place, posted(again))
+                await assignment.put(1, place, [posted(again)])
 
         again = observed()
         feeding, watching = asyncio.create_task(feed()), asyncio.create_task(offsets.watch(assignment))
