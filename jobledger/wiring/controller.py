@@ -29,7 +29,7 @@ from statemachine.errors import InvariantBroken
 from statemachine.log.partitions import as_one
 from statemachine.log.reader import Reader
 
-_COLLECT_AFTER: Final = (20_000, 20, 20)
+COLLECT_AFTER: Final = (20_000, 20, 20)
 """Objects made, then collections of the younger generation, before one is collected (Python: 700, 10, 10).
 
 States and entries live long and form no cycles: a collector that looks through them all the time finds nothing.
@@ -126,7 +126,7 @@ class Controller:
     async def run(self, started: Callable[[], None] = lambda: None) -> None:
         """Recovers, says `started`, then works until it is cancelled; states are saved at the end."""
         await self.engine.start(self.projectors)
-        gc.set_threshold(*_COLLECT_AFTER)
+        gc.set_threshold(*COLLECT_AFTER)
         if self.projectors is not None:
             self.projectors.start()
         try:

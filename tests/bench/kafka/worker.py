@@ -1,10 +1,12 @@
 """Who decides, in a process of its own that says ten times a second how far it is.
 
 `python -m tests.bench.kafka.worker WHO URL SESSION [INSTANCE]`: WHO is a feed, or `bare`. Its clock stands still, so
-that no timer fires. Each line on standard output is a Line as JSON.
+that no timer fires, and garbage is collected as rarely as in a controller. Each line on standard output is a Line as
+JSON.
 """
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -16,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, cast
 
+from jobledger.wiring.controller import COLLECT_AFTER
 from statemachine.engine.kafka.worker import FeedName, Worker
 from statemachine.log.entry import Entry
 from statemachine.log.kafka.address import Address
@@ -92,6 +95,7 @@ class Deciding:
 
 async def _run(who: str, url: str, session: str, instance: str = "") -> None:
     address = Address.of(url)
+    gc.set_threshold(*COLLECT_AFTER)
     late: list[float] = []
     made: Any
     if who == BARE:
