@@ -121,7 +121,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "states-of-other-namespaces",
         _STATES,
-        "return state if self._attended.covers(state.api_version, state.kind, state.namespace) else None",
+        "return state if self._covers(state.api_version, state.kind, state.namespace) else None",
         "return state",
         _ON_SPREAD,
     ),

@@ -40,7 +40,7 @@ EXEMPTIONS: Final = {
     "namespace is going": Exemption("it takes no Events any more, and nobody announces them again", 0.1),
     "pod without owner": Exemption("somebody took its owner references away: it is nobody's", 0.1),
     "pod relabelled": Exemption(
-        "somebody changed its labels before the log had it, and its job let go of it before they were put back",
+        "somebody changed its labels before the log had it, and its job gave it up before they were put back",
         0.01,
     ),
     "pod without labels": Exemption("somebody took labels of ours off it: no Service selects it", 0.1),

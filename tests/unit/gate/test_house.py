@@ -5,14 +5,17 @@ from pathlib import Path
 import pytest
 
 from tests.gate.__main__ import main
+from tests.gate.changed import ROOT
 from tests.gate.house import (
     NAMES,
     PHRASES,
+    PRODUCT,
     House,
     Module,
     bound_names,
     imported,
     measured,
+    modules,
     phrases,
     repeated_classes,
     table,
@@ -40,6 +43,16 @@ MODULE = Module("statemachine.thing", SOURCE)
 
 def test_a_name_counts_where_it_is_bound() -> None:
     assert bound_names([MODULE]) == dict.fromkeys(NAMES, 1)
+
+
+def test_no_variable_here_says_nothing_of_what_it_stands_for() -> None:
+    counts = bound_names(modules(ROOT, (*PRODUCT, "tests")))
+    assert counts == dict.fromkeys(NAMES, 0) | {"seen": 1}  # a field that the HTTP API has promised
+
+
+def test_no_phrase_here_has_a_better_word() -> None:
+    pages = [page.read_text(encoding="utf-8") for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))]
+    assert phrases(modules(ROOT, (*PRODUCT, "tests")), pages) == dict.fromkeys(PHRASES, 0)
 
 
 def test_a_phrase_counts_in_code_and_pages_also_across_lines() -> None:
