@@ -34,7 +34,7 @@ def render(
 ) -> None:
     """Print the child objects of jobs as YAML, in the order in which they are created.
 
-    What waits for pods of the job, such as a driver, follows as if those ran. A paused job has no pods.
+    What waits until pods of the job run follows as if they did. A paused job has no pods.
     """
     from jobledger.manifests import load
     from jobledger.manifests.text import to_yaml
