@@ -11,7 +11,7 @@ from jobledger.cli.machine.screen import ShownJobs
 from jobledger.console.timeline.build import timeline
 from jobledger.lives.wording import events_words
 from projectors.explain import as_text, explain
-from projectors.explain.model import Budget as Told
+from projectors.explain.model import Budget as ExplainedBudget
 from projectors.explain.model import IncidentKind
 from projectors.history.facts import facts
 from projectors.history.phrases import event_words
@@ -77,7 +77,7 @@ def test_the_number_of_a_restart_agrees_with_what_it_left() -> None:
     (restart,) = [
         incident for incident in explain(story.steps).incidents if incident.kind is IncidentKind.RESTART
     ]
-    assert restart.budget == Told(limit=3, before=2, after=1)
+    assert restart.budget == ExplainedBudget(limit=3, before=2, after=1)
     assert "restart 2 of 3" in restart.says
     assert str(event_words(granted(story))) == "worker-1 restart 2 of 3"
     assert "worker-1 (2/3)" in events_words([granted(story)])

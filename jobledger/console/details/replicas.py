@@ -12,7 +12,7 @@ from projectors.phrases import Language, in_words
 from projectors.phrases.exits import exit_code
 from statemachine.ids import split_replica
 from statemachine.kinds import kind_of
-from statemachine.observations import Container as Seen
+from statemachine.observations import Container as ObservedContainer
 from statemachine.state import JobState, ReplicaState
 
 COLUMNS: Final = ("status", "name", "labels", "error", "restarts", "node", "cpu", "memory")
@@ -48,7 +48,7 @@ class ReplicaRow:
     node: str
     error: str
     labels: tuple[str, ...]
-    observed: tuple[Seen, ...]
+    observed: tuple[ObservedContainer, ...]
     containers: tuple[ContainerRow, ...]
     primary: bool
 
@@ -99,7 +99,7 @@ def _row(state: JobState, replica: ReplicaState, errors: str, *, is_primary: boo
     )
 
 
-def _codes(containers: Iterable[Seen], language: Language) -> str:
+def _codes(containers: Iterable[ObservedContainer], language: Language) -> str:
     codes = [
         f"{box.name}: {exit_code(box.exit_code).text(language).strip()}{f' ({box.reason})' if box.reason else ''}"
         for box in containers

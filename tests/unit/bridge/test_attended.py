@@ -82,15 +82,15 @@ def job(kind: Any, namespace: str) -> dict[str, Any]:
     return {"apiVersion": kind.names.api_version, "kind": kind.names.kind, "metadata": meta, "spec": spec}
 
 
-class Told(MemoryCluster):
+class ListedJobs(MemoryCluster):
     """A cluster whose watch tells of these objects and ends."""
 
     def __init__(self, *objects: dict[str, Any]) -> None:
         super().__init__()
-        self._told = objects
+        self._listed = objects
 
     async def watch(self) -> Any:
-        for manifest in self._told:
+        for manifest in self._listed:
             yield Change(Verb.ADDED, manifest, START)
         yield Synced(START)
 
@@ -101,7 +101,7 @@ async def heard(attended: Attended) -> list[JobObserved]:
     async def sink(observation: Observation) -> None:
         observations.append(observation)
 
-    cluster = Told(*(job(kind, namespace) for kind in (TORCH, OURS) for namespace in ("a", "b")))
+    cluster = ListedJobs(*(job(kind, namespace) for kind in (TORCH, OURS) for namespace in ("a", "b")))
 
     async def enough(_: float) -> None:
         raise TimeoutError

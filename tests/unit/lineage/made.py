@@ -25,14 +25,14 @@ def of_story(story: Story) -> list[dict[str, Any]]:
     return of_records(Record(seq, story.uid, seq, body) for seq, body in enumerate(story.bodies, 1))
 
 
-class Told(NamedTuple):
+class Emitted(NamedTuple):
     """The RunEvents of a life, and the state of its run by the log alone."""
 
     runs: list[dict[str, Any]]
     reached: str | None
 
 
-def of_life(life: Life) -> Told:
+def of_life(life: Life) -> Emitted:
     """Simulated jobs have short uids, the same in each archive; each gets a UUID of its own here."""
     uid = str(uuid5(NAMESPACE_URL, life.name))
     publisher = Publisher(PUBLICATION)
@@ -41,7 +41,7 @@ def of_life(life: Life) -> Told:
     for run in runs:
         assert run["run"]["runId"] == life.records[0].job
         run["run"]["runId"] = uid
-    return Told(runs, _reached([state for published in taken for state in published.states]))
+    return Emitted(runs, _reached([state for published in taken for state in published.states]))
 
 
 def _reached(states_: Sequence[JobState]) -> str | None:

@@ -23,7 +23,7 @@ from tests.support.openlineage import differences
 from tests.support.repetition import sized
 from tests.support.scenario import Story, workers
 from tests.support.seeds import chance
-from tests.unit.lineage.made import Told, facet, of_life, of_story, states
+from tests.unit.lineage.made import Emitted, facet, of_life, of_story, states
 
 ENDS = {"COMPLETE", "FAIL", "ABORT"}
 RUN = "0195e0f1-6e4b-7cc7-8a4e-0a1b2c3d4e5f"
@@ -31,7 +31,7 @@ TOP = "0195e0f1-0000-7cc7-8a4e-0a1b2c3d4e5f"
 
 
 @cache
-def emissions() -> Sequence[Told]:
+def emissions() -> Sequence[Emitted]:
     return [of_life(life) for life in (*lives(), *random_lives.lives(sized(50, 2_000), chance(15)))]
 
 
