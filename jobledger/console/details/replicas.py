@@ -34,7 +34,8 @@ def columns(said: str) -> Sequence[str]:
 class ReplicaRow:
     """A replica: its pod of now, or that it has none. `error` says what is or was wrong, the latest first.
 
-    `labels` and `containers` are those of the pod's manifest, once that is told (`described`).
+    `seen` is what the pod's status says of its containers; `labels` and `containers` are those of its manifest, once
+    that is there (`described`). The API has promised these names.
     """
 
     name: str
@@ -48,7 +49,7 @@ class ReplicaRow:
     node: str
     error: str
     labels: tuple[str, ...]
-    observed: tuple[ObservedContainer, ...]
+    seen: tuple[ObservedContainer, ...]
     containers: tuple[ContainerRow, ...]
     primary: bool
 
@@ -93,7 +94,7 @@ def _row(state: JobState, replica: ReplicaState, errors: str, *, is_primary: boo
         node=replica.node,
         error=errors,
         labels=(),
-        observed=replica.containers,
+        seen=replica.containers,
         containers=(),
         primary=is_primary,
     )
