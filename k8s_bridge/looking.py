@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any, Final, NamedTuple
 
 from k8s_bridge.port import Change, Cluster, Ref, Sight, Synced
-from statemachine.engine.backoff import backoff
+from statemachine.backoff import backoff
 from statemachine.errors import ClusterError, ClusterUnavailable
 
 _log = logging.getLogger(__name__)

@@ -29,7 +29,7 @@ from k8s_bridge.observe import (
 )
 from k8s_bridge.port import Change, Cluster, Manifest, Ref, ShowsLife, Synced, Verb
 from k8s_bridge.tracks import Track, as_known, fingerprint, gone, gone_of
-from statemachine.engine.backoff import backoff
+from statemachine.backoff import backoff
 from statemachine.errors import ClusterUnavailable, Expired
 from statemachine.ids import JobUid
 from statemachine.kinds import UnknownKind, kind_of

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from statemachine.engine.backoff import backoff
+from statemachine.backoff import backoff
 from statemachine.engine.source import Pulse
 from statemachine.errors import ClusterUnavailable, JobledgerError
 from statemachine.ids import JobUid

@@ -26,7 +26,7 @@ from projectors.contract.publication import Publication
 from projectors.sinks.feeding import Feeder
 from projectors.sinks.port import Sink
 from projectors.sinks.webhook import SinkDisabled
-from statemachine.engine.backoff import backoff
+from statemachine.backoff import backoff
 from statemachine.errors import JobledgerError
 from statemachine.log.partitions import Partitions
 from statemachine.log.positions import Positions, SinkFailure

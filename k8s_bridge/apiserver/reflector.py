@@ -19,7 +19,7 @@ from k8s_bridge.apiserver.api import JSON, Api, failure, lines
 from k8s_bridge.apiserver.index import number
 from k8s_bridge.port import Manifest, Verb
 from k8s_bridge.selectors import Selector
-from statemachine.engine.backoff import backoff
+from statemachine.backoff import backoff
 from statemachine.errors import ClusterError, ClusterUnavailable, Expired, Missing, Refused
 
 _log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from k8s_bridge.kubelet.containers import NEVER, Ended
 from k8s_bridge.port import Manifest
-from statemachine.engine.backoff import backoff
+from statemachine.backoff import backoff
 from statemachine.observations import CANNOT_START
 
 FIRST: Final = 10.0

@@ -30,7 +30,7 @@ from jobledger.wiring.bridge_role import Turn
 from jobledger.wiring.cluster import ProcessPlan, leasing, opened
 from jobledger.wiring.controller import Controller
 from jobledger.wiring.roles import Role
-from statemachine.engine.backoff import backoff
+from statemachine.backoff import backoff
 from statemachine.engine.tasks import attempt
 from statemachine.errors import JobledgerError, LogUnavailable, first
 

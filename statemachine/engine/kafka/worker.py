@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final, Literal
 
-from statemachine.engine.backoff import backoff
+from statemachine.backoff import backoff
 from statemachine.engine.clock import Clock
 from statemachine.engine.kafka.assignment import Assignment, Feed
 from statemachine.engine.kafka.processor import ProcessorContext

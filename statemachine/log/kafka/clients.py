@@ -35,6 +35,7 @@ from aiokafka.errors import (
     UnsupportedVersionError,
 )
 
+from statemachine.backoff import backoff
 from statemachine.errors import LogError, LogUnavailable, StoreUnusable
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.layout import RECORD_LIMIT, Codec
@@ -313,15 +314,16 @@ async def insisted(call: Callable[[], Awaitable[T]], within: float = PATIENCE) -
         KafkaError, TimeoutError: what the last call has raised.
     """
     loop = asyncio.get_running_loop()
-    end, pause = loop.time() + within, 0.1
+    end, failures = loop.time() + within, 0
     while True:
         try:
             return await call()
         except (KafkaError, TimeoutError) as error:
+            failures += 1
+            pause = backoff(failures, first=0.1, most=1.0)
             if not getattr(error, "retriable", True) or loop.time() + pause > end:
                 raise
         await asyncio.sleep(pause)
-        pause = min(1.0, 3 * pause)
 
 
 def missing(address: Address, topic: str, partition: int | None = None) -> StoreUnusable:

@@ -13,7 +13,7 @@ from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.context import Known, LogContext, NoLog, NoSignals, Signals
 from k8s_bridge.port import Change, Cluster, Ref, Sight, Synced, Verb
 from k8s_bridge.watchers import Bridge
-from statemachine.engine.backoff import backoff
+from statemachine.backoff import backoff
 from statemachine.errors import ClusterUnavailable, Expired, Refused
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
 from statemachine.observations import (
