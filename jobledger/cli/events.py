@@ -1,9 +1,8 @@
 """`jobledger events`: what leaves of the ledger under the public contract (docs/events.md)."""
 
 import json
-import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,15 +10,14 @@ from jobledger.cli import common
 from jobledger.cli import reading as histories
 from jobledger.cli.publish import held, publish
 from jobledger.cli.sinks import failed, sinks
+from jobledger.cli.tail import tail
 from jobledger.program.exit_codes import BAD_INPUT, FAILED, OK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
+    from jobledger.publishing.beginnings import Begin
     from jobledger.publishing.comparing import Comparison
     from jobledger.publishing.filters import Wanted
     from jobledger.settings.model import Settings
-    from projectors.contract.page import PublicEvent
 
 events = typer.Typer(
     no_args_is_help=True,
@@ -28,15 +26,9 @@ events = typer.Typer(
 )
 
 events.command()(publish)
+events.command()(tail)
 events.add_typer(sinks, name="sinks")
 events.add_typer(failed, name="failed")
-
-
-class Form(StrEnum):
-    """Forms of a stream of events."""
-
-    TABLE = "table"
-    JSONL = "jsonl"
 
 
 class FileFormat(StrEnum):
@@ -61,147 +53,6 @@ _Since = Annotated[
 _Until = Annotated[
     str, typer.Option("--until", metavar="TIME", help="Only what was recorded before: ISO time, or -5m.")
 ]
-_Types = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--type", metavar="GLOB", help="Only these types, such as job.failed or replica.*; repeatable."
-    ),
-]
-_Job = Annotated[
-    str,
-    typer.Argument(
-        metavar="[JOB]",
-        help="Only of this job: name, namespace/name, or uid (its beginning is enough).",
-        show_default=False,
-    ),
-]
-_After = Annotated[
-    str,
-    typer.Option(
-        "--after",
-        metavar="beginning|end|TIME|CURSOR",
-        help="Where to begin; `end` goes with --follow, a cursor with --server.",
-    ),
-]
-_Server = Annotated[
-    str | None,
-    typer.Option(
-        "--server",
-        metavar="ADDRESS",
-        help="Ask this server, and not the log: a unix socket, or http://127.0.0.1:PORT.",
-    ),
-]
-
-
-@events.command()
-def tail(
-    job: _Job = "",
-    *,
-    after: _After = "beginning",
-    type_: _Types = None,
-    namespace: common.Namespace = None,
-    selector: common.LabelSelector = "",
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the log grows.")] = False,
-    output: Annotated[
-        Form, typer.Option("--output", "-o", metavar="table|jsonl", help="Form of the output.")
-    ] = Form.TABLE,
-    server: _Server = None,
-    store: common.Store = None,
-    log: histories.Log = None,
-    verbose: common.Verbose = 0,
-) -> None:
-    """Print public events of the log in its order, and with --follow those that come.
-
-    Works without a server. Labels are compared as they were then. Exit code 2 if the log has no job that JOB names;
-    with --follow the command says so and waits for one.
-
-    With --server the events come over HTTP: labels are compared as they are now, a JOB that is not there gives no
-    events, and with --follow a server that goes away is waited for.
-    """
-    import asyncio
-
-    from statemachine.errors import ConfigError
-
-    if after == "end" and not follow:
-        raise ConfigError("--after end shows nothing without --follow")
-    settings = common.settings(store=store, server=server, verbose=verbose)
-    if server:
-        if log:
-            raise ConfigError("--server asks a server, and --log is read without one: leave out one of them")
-        filters: Mapping[str, str | Sequence[str]] = {
-            "type": type_ or [],
-            "namespace": namespace or "",
-            "job": job,
-            "labelSelector": selector,
-        }
-        _tail_of_server(settings.server, after, filters, output, follow=follow)
-        return
-    wanted = _wanted(job, after, type_ or (), namespace or "", selector)
-    raise typer.Exit(asyncio.run(_tail(settings, log, wanted, output, follow=follow, late=after == "end")))
-
-
-def _wanted(job: str, after: str, types: "Sequence[str]", namespace: str, selector: str) -> "Wanted":
-    """What is asked for of the log. Raises ConfigError."""
-    from jobledger.publishing.filters import Wanted, moment_of, types_of
-    from k8s_bridge.selectors import Selector
-
-    since = None if after in {"beginning", "end"} else moment_of("--after", after)
-    return Wanted(job, types_of(types), namespace, Selector.of(selector), since)
-
-
-async def _tail(
-    settings: "Settings", url: str | None, wanted: "Wanted", form: Form, *, follow: bool, late: bool
-) -> int:
-    from jobledger.publishing.filters import Sought
-    from jobledger.publishing.source import source_of
-
-    missing, sought = "", Sought(wanted)
-    async with source_of(settings, url) as source:
-        async for published in source.published(follow=follow):
-            if published is not None:
-                sought.take(published)
-                for event in () if late else wanted.of(published):
-                    _print(event, form)
-                continue
-            late = False
-            sys.stdout.flush()
-            missing = sought.missing(source.publisher.held, follows=follow)
-            if missing:
-                common.warn(f"jobledger: {missing}")
-        unread = held(source.publisher.held)
-    return BAD_INPUT if missing else unread
-
-
-def _tail_of_server(
-    address: str, after: str, filters: "Mapping[str, str | Sequence[str]]", form: Form, *, follow: bool
-) -> None:
-    from jobledger.client import events as received_from
-    from jobledger.publishing.filters import moment_of
-
-    if after.startswith("-") and (moment := moment_of("--after", after)) is not None:
-        after = moment.isoformat()
-    for received in received_from(address, filters, after=after, follow=follow):
-        if form is Form.JSONL:
-            typer.echo(received.line)
-        else:
-            _print_row(received.event)
-        sys.stdout.flush()
-
-
-def _print(event: "PublicEvent", form: Form) -> None:
-    from projectors.contract.envelope import structured
-
-    if form is Form.JSONL:
-        typer.echo(structured(event))
-    else:
-        _print_row(event.attributes)
-
-
-def _print_row(said: "Mapping[str, Any]") -> None:
-    from projectors.contract.catalogue import short_name
-
-    name = short_name(str(said["type"]))
-    common.say(f"{said['time']}  {said['severitytext']:5}  {name:25}  {said['namespace']}/{said['subject']}")
 
 
 @events.command()
@@ -265,31 +116,41 @@ def verify(
         ),
     ],
     *,
+    from_: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="beginning|TIME|CURSOR",
+            help="Where it begins, if that was said when it was published.",
+        ),
+    ] = "beginning",
     store: common.Store = None,
     log: histories.Log = None,
     verbose: common.Verbose = 0,
 ) -> None:
     """Compare published events with those that the log gives: missing, different, more than once, or not from it.
 
-    Exit code 1 if there are any. Lines may stand in another order; those of a job may not. Of a topic what is
-    committed is compared.
+    Exit code 1 if there are any. With --from, what stands before it need not be there. Lines may stand in another
+    order; those of a job may not. Of a topic what is committed is compared.
     """
     import asyncio
 
+    from jobledger.publishing.beginnings import fixed_begin
     from statemachine.errors import ConfigError
 
     kind, _, place = in_.partition(":")
+    begin = fixed_begin("--from", from_)
     settings = common.settings(store=store, verbose=verbose)
     if kind == "file" and place:
-        work = _verify_file(settings, log, place)
+        work = _verify_file(settings, log, place, begin)
     elif kind == "kafka":
-        work = _verify_topic(settings, log, in_)
+        work = _verify_topic(settings, log, in_, begin)
     else:
         raise ConfigError(f'--in needs file:PATH, kafka: or kafka://HOST:PORT/TOPIC, not "{in_}"')
     raise typer.Exit(asyncio.run(work))
 
 
-async def _verify_file(settings: "Settings", url: str | None, place: str) -> int:
+async def _verify_file(settings: "Settings", url: str | None, place: str, begin: "Begin") -> int:
     from jobledger.publishing.comparing import Comparison
     from jobledger.publishing.files import opened
 
@@ -297,10 +158,10 @@ async def _verify_file(settings: "Settings", url: str | None, place: str) -> int
     with opened(place) as file:
         for number, line in enumerate(file, 1):
             comparison.add(number, line)
-    return await _verified(settings, url, comparison, place)
+    return await _verified(settings, url, comparison, place, begin)
 
 
-async def _verify_topic(settings: "Settings", url: str | None, place: str) -> int:
+async def _verify_topic(settings: "Settings", url: str | None, place: str, begin: "Begin") -> int:
     from jobledger.publishing.comparing import Comparison
     from jobledger.publishing.topics import in_topic, lines_in
     from jobledger.wiring.cluster import log_of
@@ -311,15 +172,18 @@ async def _verify_topic(settings: "Settings", url: str | None, place: str) -> in
     comparison = Comparison(in_topic)
     async for record in lines_in(target):
         comparison.add(record.number, record.line + b"\n")
-    return await _verified(settings, url, comparison, target.topic)
+    return await _verified(settings, url, comparison, target.topic, begin)
 
 
-async def _verified(settings: "Settings", url: str | None, comparison: "Comparison", place: str) -> int:
+async def _verified(
+    settings: "Settings", url: str | None, comparison: "Comparison", place: str, begin: "Begin"
+) -> int:
     from jobledger.publishing.source import source_of
 
     async with source_of(settings, url) as source:
+        behind = await source.behind(begin)
         async for published in source.published():
-            for event in published.events if published else ():
+            for event in behind.of(published, published.events) if published else ():
                 comparison.take(event)
         unread = held(source.publisher.held)
     wrong = comparison.differences()

@@ -1,4 +1,4 @@
-"""`jobledger events publish`: public events of the log to files that grow, to a web hook, or to a lineage system."""
+"""`jobledger events publish`: public events of the log to files that grow, a topic, a web hook, a lineage system."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -14,6 +14,7 @@ from jobledger.program.exit_codes import FAILED, OK
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from jobledger.publishing.beginnings import Begin
     from jobledger.settings.model import Settings
     from projectors.sinks.feeding import Feeder
     from statemachine.ids import JobUid
@@ -42,7 +43,14 @@ _Keys = Annotated[
         help="Web hook: file with a key to sign by, whsec_… or whsk_…; repeatable. Lineage: with an API key.",
     ),
 ]
-_From = Annotated[str, typer.Option("--from", metavar="beginning|end|TIME", help="Web hook: where to begin.")]
+_From = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="beginning|end|TIME|CURSOR",
+        help="Where a receiver begins that has nothing yet; a cursor is one of GET /v1/events.",
+    ),
+]
 _Name = Annotated[
     str,
     typer.Option(
@@ -111,11 +119,15 @@ def publish(
 ) -> None:
     """Append public events to files in a directory or to a topic, or post them to a web hook, as the log grows.
 
+    What has got events goes on behind them, so --from counts for an empty directory or topic, a name that is not
+    known yet, and a web hook without a name.
+
     Files: a file is full at 256 MiB: events-1.jsonl is the oldest, that of the highest number grows. Every event is
     there once, also after a crash, and a full disk is waited for.
 
     Topic: kafka: is the one of a ledger in Kafka, kafka://HOST:PORT/TOPIC one of your own with as many partitions,
-    which gets all events. Readers of what is committed get every event once, also after a crash.
+    which gets all events, or those from --from on. Readers of what is committed get every event once, also after a
+    crash.
 
     Web hook: events are signed, arrive in order per job, and are sent again until they arrive. With --name a later
     start goes on where this one ends; else --from says where. Exit code 1 if the receiver refused events.
@@ -139,35 +151,35 @@ def publish(
     )
     kind, _, place = to.partition(":")
     if kind == "file" and place:
-        _refuse(kind, options)
-        work = _to_files(settings, log, place, once=once)
+        work = _to_files(settings, log, place, _begin(kind, options), once=once)
     elif kind == "kafka":
-        _refuse(kind, options)
-        work = to_kafka(settings, log, to, lambda feeders: _fed(feeders, once=once))
+        work = to_kafka(settings, log, to, _begin(kind, options), lambda feeders: _fed(feeders, once=once))
     else:
         delivery = HookDelivery.of(to, options, once=once)
         work = to_hook(settings, log, delivery, lambda feeders: _fed(feeders, once=once))
     raise typer.Exit(asyncio.run(work))
 
 
-def _refuse(kind: str, options: HookOptions) -> None:
-    """Raises ConfigError for options of web hooks."""
+def _begin(kind: str, options: HookOptions) -> "Begin":
+    """Where files or a topic begin. Raises ConfigError: that moves; or for options of web hooks."""
+    from jobledger.publishing.beginnings import fixed_begin
     from statemachine.errors import ConfigError
 
-    if options != _DEFAULTS:
+    if options._replace(begin=_DEFAULTS.begin) != _DEFAULTS:
         raise ConfigError(
-            f"--to {kind}: takes no options of web hooks: files and topics hold all events, from the first on"
+            f"--to {kind}: takes no options of web hooks: files and topics hold every event from where they begin"
         )
+    return fixed_begin("--from", options.begin)
 
 
-async def _to_files(settings: "Settings", url: str | None, place: str, *, once: bool) -> int:
+async def _to_files(settings: "Settings", url: str | None, place: str, begin: "Begin", *, once: bool) -> int:
     from jobledger.publishing.source import source_of
     from projectors.sinks.file import FileSink
 
     async with source_of(settings, url) as source:
         sink = FileSink.open(Path(place), source.partitions, source.number_of)
         try:
-            feeders = await source.feeders(sink)
+            feeders = await source.feeders(sink, begin=begin)
             code = await _fed(feeders, once=once)
         finally:
             await sink.close()

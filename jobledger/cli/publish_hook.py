@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
     from datetime import timedelta
 
+    from jobledger.publishing.beginnings import Begin
     from jobledger.publishing.filters import Wanted
     from jobledger.settings.model import Settings
     from projectors.sinks.feeding import Chosen, Feeder
@@ -36,23 +37,23 @@ class HookOptions(NamedTuple):
 
 
 class HookDelivery(NamedTuple):
-    """What is sent where. `late`: only what comes from now on; `is_named`: its position is kept in the ledger."""
+    """What is sent where, from `begin` on. `is_named`: its position is kept in the ledger."""
 
     receiver: "Receiver"
     wanted: "Wanted"
-    late: bool
+    begin: "Begin"
     is_named: bool
     lineage: bool
 
     @classmethod
     def of(cls, to: str, options: HookOptions, *, once: bool) -> "HookDelivery":
         """As the address and the options say. Raises ConfigError."""
-        from jobledger.publishing.filters import Wanted, moment_of, types_of
+        from jobledger.publishing.beginnings import begin_of
+        from jobledger.publishing.filters import Wanted, types_of
         from projectors.sinks.webhook import Receiver
 
         lineage, url = to.startswith(_LINEAGE), to.removeprefix(_LINEAGE)
         _check(url, options, lineage=lineage, once=once)
-        since = None if options.begin in {"beginning", "end"} else moment_of("--from", options.begin)
         receiver = Receiver(
             options.name or "--to",
             url,
@@ -62,8 +63,9 @@ class HookDelivery(NamedTuple):
             _span(options.give_up_after),
             _origin(options),
         )
-        wanted = Wanted("", types_of(options.types), options.namespace, since=since)
-        return cls(receiver, wanted, options.begin == "end", bool(options.name), lineage)
+        wanted = Wanted("", types_of(options.types), options.namespace)
+        begin = begin_of("--from", options.begin)
+        return cls(receiver, wanted, begin, bool(options.name), lineage)
 
     def opened(self, failed: "Failed") -> "tuple[WebHook, Chosen]":
         """The sink, and what of an entry it gets."""
@@ -146,7 +148,7 @@ async def to_hook(
         source = await stack.enter_async_context(source_of(settings, url))
         if delivery.is_named:
             positions = await _kept_positions(stack, settings, url, name)
-        feeders = await source.feeders(sink, positions, chosen, late=delivery.late)
+        feeders = await source.feeders(sink, positions, chosen, delivery.begin)
         try:
             code = await feed(feeders)
         except SinkDisabled as error:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
+    from jobledger.publishing.beginnings import Begin
     from jobledger.settings.model import Settings
     from jobledger.wiring.ledger import Kafka
     from projectors.sinks.feeding import Feeder
@@ -19,9 +20,11 @@ async def to_kafka(
     settings: "Settings",
     url: str | None,
     place: str,
+    begin: "Begin",
     feed: "Callable[[Sequence[Feeder]], Awaitable[int]]",
 ) -> int:
-    """The topic has the events of the log once `feed` says so; gives the exit code."""
+    """The topic has the events of the log from `begin` on once `feed` says so; gives the exit code."""
+    from jobledger.publishing.beginnings import BEGINNING
     from jobledger.publishing.source import source_of
     from jobledger.settings.sinks import OWN_TOPIC
     from jobledger.wiring.cluster import log_of
@@ -38,6 +41,11 @@ async def to_kafka(
     is_own, mode = target == live, settings.events.kafka.mode
     if not is_own and live is not None and target.topic in {live.topic, live.positions}:
         raise ConfigError(f"{target} belongs to a ledger; the topic of the log that is read is --to kafka:")
+    if is_own and begin != BEGINNING:
+        raise ConfigError(
+            f"{target} is the ledger's own, which keeps how far it is: --from would repeat events in it, or omit "
+            f"some; `jobledger events sinks reset {OWN_TOPIC} --to beginning|end|CURSOR` says where it goes on"
+        )
     if is_own:
         await _reset(where)
     async with source_of(settings, url) as source:
@@ -47,7 +55,7 @@ async def to_kafka(
             else await TopicSink.open(target, source.partitions, mode)
         )
         try:
-            feeders = await source.feeders(sink)
+            feeders = await source.feeders(sink, begin=begin)
             code = await feed(feeders)
         finally:
             await sink.close()

@@ -74,14 +74,15 @@ class TooManyListeners(JobledgerError):
 
 
 class CursorRefused(JobledgerError):
-    """A reader of public events cannot go on where it was: `code` says why, for programs.
+    """A reader of public events cannot go on where it was: `code` says why for programs, `reason` for users.
 
-    `earliest`: the cursor with which everything follows that is kept; empty for a cursor of another ledger.
+    `advice`: what a reader over HTTP does then. `earliest`: the cursor with which everything follows that is kept;
+    empty for a cursor of another ledger.
     """
 
-    def __init__(self, code: str, sentence: str, earliest: str = "") -> None:
-        super().__init__(sentence)
-        self.code, self.earliest = code, earliest
+    def __init__(self, code: str, reason: str, advice: str, earliest: str = "") -> None:
+        super().__init__(f"{reason}; {advice}")
+        self.code, self.reason, self.earliest = code, reason, earliest
 
 
 class Unauthenticated(JobledgerError):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from jobledger.program.errors import CursorRefused
+from projectors.contract.page import PublicEvent, index_of
 from statemachine.errors import ConfigError
 from statemachine.ids import Position
 
@@ -80,6 +81,13 @@ class Cursor(NamedTuple):
         return f"{version}-{self.ledger}-{'_'.join(map(str, self.places))}"
 
 
+def is_behind(event: PublicEvent, place: LogPlace) -> bool:
+    """The event follows the place, in the same partition."""
+    if event.position != place.position:
+        return event.position > place.position
+    return place.event is not None and index_of(event) > place.event
+
+
 def short_id(id_: str) -> str:
     """Of a ledger's id, what stands in cursors."""
     return id_.replace("-", "")[:_SHORT]
@@ -117,8 +125,8 @@ def foreign() -> CursorRefused:
     """The error for a cursor that says nothing about this ledger."""
     return CursorRefused(
         "cursor-of-another-ledger",
-        "the cursor is of another ledger than this one, or of a state that this one has lost; begin anew with "
-        "after=beginning",
+        "the cursor is of another ledger than this one, or of a state that this one has lost",
+        "begin anew with after=beginning",
     )
 
 
@@ -127,7 +135,8 @@ def too_old(ledger: str, earliest: Sequence[Place]) -> CursorRefused:
     begin = Cursor(ledger, tuple(earliest))
     return CursorRefused(
         "cursor-too-old",
-        f"events behind the cursor are not kept any more; the first ones that are follow {begin}",
+        "events behind the cursor are not kept any more",
+        f"the first ones that are follow {begin}",
         str(begin),
     )
 
@@ -146,8 +155,8 @@ def in_log(cursor: Cursor, ledger: str, ends: Sequence[LogPlace]) -> Sequence[Lo
         if in_log is None:
             raise CursorRefused(
                 "cursor-of-a-topic",
-                "the cursor names a place in the topic of events, which this server does not read (any more); begin "
-                "with a time, such as after=2024-05-17T09:30:00Z, or with after=beginning",
+                "the cursor names a place in the topic of events alone, and here the log is read",
+                "begin with a time, such as after=2024-05-17T09:30:00Z, or with after=beginning",
             )
         places.append(in_log)
     if any(place.whole > end.position for place, end in zip(places, ends, strict=True)):

@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple, Self
 
-from jobledger.program.errors import CursorRefused, nearest
-from jobledger.publishing.cursors import LogPlace, cursor_in, in_log, short_id, unusable
+from jobledger.program.errors import nearest
+from jobledger.publishing.beginnings import places_behind
+from jobledger.publishing.cursors import cursor_in, short_id, unusable
 from jobledger.publishing.looking import entry_of, newest_of
 from jobledger.settings.model import Settings
 from jobledger.settings.sinks import ConfiguredSink, FilesSink, LineageSink, WebHookSink, sinks_in
@@ -118,10 +119,7 @@ class Operation:
             return ends if to == "end" else [0] * len(ends)
         if (cursor := cursor_in(to)) is None:
             raise unusable(to)
-        try:
-            places = in_log(cursor, short_id(await self._naming.ledger()), [LogPlace(end) for end in ends])
-        except CursorRefused as error:
-            raise ConfigError(str(error)) from error
+        places = places_behind(cursor, short_id(await self._naming.ledger()), ends)
         return [place.whole for place in places]
 
     # ---- events ----------------------------------------------------------------------------------------------

@@ -5,21 +5,19 @@ listen cost one projection.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, aclosing, contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
 from jobledger.publishing.cursors import Cursor, LogPlace, in_log, short_id
+from jobledger.publishing.dating import position_since
 from jobledger.publishing.public_stream import Portion
 from jobledger.publishing.sharing import SharedPart, budget
 from jobledger.publishing.stretches import LogStretch
 from projectors.contract.publication import Publication
-from statemachine.errors import EntryUnreadable
-from statemachine.ids import Position
-from statemachine.log.codec import decode_brief
 from statemachine.log.partitions import Partitions
-from statemachine.log.port import ReadableLog, Record
+from statemachine.log.port import ReadableLog
 
 
 class Naming(NamedTuple):
@@ -81,7 +79,7 @@ class ProjectedStream:
     async def since(self, at: datetime) -> Sequence[LogPlace]:
         """See PublicStream."""
         return [
-            LogPlace(await _since(log, end.position, at))
+            LogPlace(await position_since(log, end.position, at))
             for log, end in zip(self._logs, await self.ends(), strict=True)
         ]
 
@@ -91,33 +89,3 @@ class ProjectedStream:
         grown = asyncio.Event()
         with self._listening(lambda _: grown.set()):
             yield grown
-
-
-async def _since(log: ReadableLog, end: Position, at: datetime) -> Position:
-    """The last position before the first entry that was recorded at `at` or later."""
-    low, high = 0, end
-    while low < high:
-        middle = (low + high) // 2
-        first = await _first_dated(log, middle)
-        if first is None or first[1] >= at:
-            high = middle
-        else:
-            low = first[0]
-    return high
-
-
-async def _first_dated(log: ReadableLog, after: Position) -> tuple[Position, datetime] | None:
-    """Position and time of the first entry behind `after` that can be read; None where there is none."""
-    async with aclosing(_records(log, after)) as records:
-        async for record in records:
-            try:
-                return record.position, decode_brief(record.body).seen_at
-            except EntryUnreadable:
-                continue
-    return None
-
-
-async def _records(log: ReadableLog, after: Position) -> AsyncGenerator[Record]:
-    async for batch in log.scan(after):
-        for record in batch:
-            yield record

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from jobledger.publishing.cursors import LogPlace
 from jobledger.publishing.public_stream import PlacedEvent
 from projectors.contract.envelope import structured
-from projectors.contract.page import PublicEvent
+from projectors.contract.page import PublicEvent, index_of
 from projectors.contract.publication import Publication
 from projectors.contract.stream import Publisher
 from statemachine.ids import JobUid, Position
@@ -64,7 +64,7 @@ class LogStretch:
         for number in range(bisect_right(entries, place.whole, key=_position), len(entries)):
             entry = entries[number]
             if entry.position == place.position:
-                events += (event for event in entry.events if _index(event) > (place.event or 0))
+                events += (event for event in entry.events if index_of(event.event) > (place.event or 0))
             else:
                 events += entry.events
             if len(events) >= most:
@@ -143,18 +143,10 @@ def _placed(position: Position, events: Sequence[PublicEvent]) -> _PlacedEntry:
     lines = [structured(event) for event in events]
     last = len(events) - 1
     placed = [
-        PlacedEvent(event, line, LogPlace(position, None if number == last else _number(event)))
+        PlacedEvent(event, line, LogPlace(position, None if number == last else index_of(event)))
         for number, (event, line) in enumerate(zip(events, lines, strict=True))
     ]
     return _PlacedEntry(position, placed, sum(map(len, lines)) * 2)
-
-
-def _number(event: PublicEvent) -> int:
-    return int(str(event.attributes["id"]).rpartition("/")[2])
-
-
-def _index(placed: PlacedEvent[LogPlace]) -> int:
-    return _number(placed.event)
 
 
 def _position(entry: _PlacedEntry) -> Position:

@@ -20,6 +20,7 @@ from jobledger.publishing.cursors import (
     Place,
     TopicPlace,
     foreign,
+    is_behind,
     of_ledger,
     short_id,
     too_old,
@@ -249,7 +250,7 @@ def _offset_behind(placed: PlacedEvent[TopicPlace]) -> int:
 async def _resumed(followed: _Followed, place: Place) -> TopicPlace:
     """Where in the partition somebody goes on who has read up to the place. Raises CursorRefused."""
     if isinstance(place, LogPlace):
-        return await _first(followed.partition, lambda event: _is_behind(event, place))
+        return await _first(followed.partition, lambda event: is_behind(event, place))
     if place.offset > await followed.partition.end():
         raise foreign()
     if place.position:
@@ -257,12 +258,6 @@ async def _resumed(followed: _Followed, place: Place) -> TopicPlace:
         if before is not None and position_of(before.headers) != place.position:
             raise foreign()  # the topic was emptied, or made again, and filled
     return place
-
-
-def _is_behind(event: PublicEvent, place: LogPlace) -> bool:
-    if event.position != place.position:
-        return event.position > place.position
-    return place.event is not None and int(str(event.attributes["id"]).rpartition("/")[2]) > place.event
 
 
 async def _first(partition: Partition, is_late: Callable[[PublicEvent], bool]) -> TopicPlace:

@@ -44,6 +44,11 @@ class PublicEvent(NamedTuple):
     position: Position
 
 
+def index_of(event: PublicEvent) -> int:
+    """The place in its entry of the internal event that the event stands for: the end of its id."""
+    return int(str(event.attributes["id"]).rpartition("/")[2])
+
+
 class Page:
     """An entry, the states before and behind it, and what is configured. `hash`: of the entry, as it is stored."""
 

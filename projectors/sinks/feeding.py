@@ -1,12 +1,12 @@
 """A partition's public events → a sink: from behind what it has, and further as the log grows."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from projectors.contract.catalogue import short_name
-from projectors.contract.page import PublicEvent
+from projectors.contract.page import PublicEvent, index_of
 from projectors.contract.publication import Publication
 from projectors.contract.stream import PublishedEntry
 from projectors.sinks.port import Batch, Positioned, Sink, Telling
@@ -25,6 +25,20 @@ _FULL: Final = 2**20
 Chosen = Callable[[PublishedEntry], Sequence[PublicEvent]]
 
 
+class Start(NamedTuple):
+    """Where a sink begins: with what stands behind `position`.
+
+    `passed`: of the entry right behind it, what the sink is to get follows the event with this index; None: is all.
+    """
+
+    position: Position = 0
+    passed: int | None = None
+
+
+Starting = Callable[[], Awaitable[Start]]
+"""Looks up in the log where a sink begins that has nothing yet. Raises LogUnavailable."""
+
+
 def all_of(published: PublishedEntry) -> Sequence[PublicEvent]:
     """Every public event of an entry."""
     return published.events
@@ -33,8 +47,9 @@ def all_of(published: PublishedEntry) -> Sequence[PublicEvent]:
 class Feeder:
     """Feeds `sink` from `log`, which is partition `number`: all events, or of an entry those that `chosen` gives.
 
-    The sink itself says how far it is (see port), or `positions` do. Where neither knows, it gets what stands behind
-    `start`.
+    The sink itself says how far it is (see port), or `positions` do. Where neither knows, it begins at the beginning,
+    or at `start`, which is kept in `positions` at once: the same words may mean a later place at the next start, and
+    what came in between would be missing.
     """
 
     def __init__(
@@ -46,12 +61,13 @@ class Feeder:
         *,
         positions: Positions | None = None,
         chosen: Chosen = all_of,
-        start: Position = 0,
+        start: Starting | None = None,
     ) -> None:
         self._log, self._number, self._sink, self._publication = log, number, sink, publication
         self._positions, self._chosen, self._start = positions, chosen, start
         self._tail: PublicTail | None = None
         self._last: str | None = None
+        self._begun = Start()
         self._upto: SinkPosition | None = None
         self.settled: Counter[str] = Counter()
         """Events so far that the sink has, or is known not to have, by type."""
@@ -96,6 +112,7 @@ class Feeder:
     def forget(self) -> None:
         """Somebody else may feed the sink from now on, or it goes on elsewhere."""
         self._tail = self._upto = self._last = self.waiting_since = None
+        self._begun = Start()
 
     async def _resumed(self) -> PublicTail:
         self._last = await self._sink.last(self._number) if isinstance(self._sink, Telling) else None
@@ -112,14 +129,24 @@ class Feeder:
 
     async def _position(self) -> SinkPosition:
         if self._last is not None:
-            return beginning(self._publication, await self._before(self._last))
+            return beginning(self._publication, await self._gapless(self._last))
         await self._reset()
         at = self._upto
         if isinstance(self._sink, Positioned):
             at = await self._sink.position(self._number)
         elif at is None and self._positions is not None and not isinstance(self._sink, Telling):
             at = await self._positions.load(self._sink.name, self._number)
-        return at or beginning(self._publication, self._start)
+        return at or await self._started()
+
+    async def _started(self) -> SinkPosition:
+        """The sink has nothing yet, and begins."""
+        if self._start is None:
+            return beginning(self._publication)
+        self._begun = await self._start()
+        at = beginning(self._publication, self._begun.position)
+        if self._begun.passed is None:
+            await self._save(at)
+        return at
 
     async def _reset(self) -> None:
         """The sink goes on where somebody has asked it to."""
@@ -129,19 +156,42 @@ class Feeder:
         if (asked := await self._positions.reset_asked(name, number)) is not None:
             await self._positions.save(name, number, asked)
             await self._positions.reset_done(name, number)
-            self._upto = None
+            self._upto, self._begun = None, Start()
 
     async def _settle(self, upto: SinkPosition, entries: Sequence[PublishedEntry]) -> None:
         if entries:
             self.waiting_since = entries[0].entry.seen_at
-        events = self._new([event for published in entries for event in self._chosen(published)])
+        events = self._new([event for published in entries for event in self._wanted(published)])
         await self._sink.deliver(Batch(self._number, events, upto))
-        if self._positions is not None and not isinstance(self._sink, (Positioned, Telling)):
-            await self._positions.save(self._sink.name, self._number, upto)
+        await self._save(upto)
         self._upto = upto
         self.settled.update(short_name(str(event.attributes["type"])) for event in events)
 
+    def _wanted(self, published: PublishedEntry) -> Sequence[PublicEvent]:
+        events = self._chosen(published)
+        passed = self._begun.passed
+        if passed is None or published.position != self._begun.position + 1:
+            return events
+        return [event for event in events if index_of(event) > passed]
+
+    async def _save(self, at: SinkPosition) -> None:
+        """The position is kept, if the sink does not do so itself."""
+        if self._positions is not None and not isinstance(self._sink, (Positioned, Telling)):
+            await self._positions.save(self._sink.name, self._number, at)
+
     # ---- a sink that shows its last event ------------------------------------------------------------------
+
+    async def _gapless(self, last: str) -> Position:
+        """As `_before`, of a sink that has nothing from before its start, or all up to it."""
+        before = await self._before(last)
+        start = await self._start() if self._start is not None else Start()
+        if before < start.position - 1:
+            raise ConfigError(
+                f"partition {self._number} of {self._sink.name} ends with the event {last}, which stands before the "
+                "place to begin at: what is between them would be missing. Without --from it goes on behind that "
+                "event; or give one that is empty"
+            )
+        return before
 
     async def _before(self, last: str) -> Position:
         """A position right before the entry of the event with this id."""

@@ -8,11 +8,18 @@ from projectors.contract.page import PublicEvent
 from projectors.contract.publication import Publication
 from projectors.contract.stream import Publisher
 from statemachine.log.codec import decode
+from statemachine.log.identity import Identity
 from statemachine.log.port import Record
 from tests.histories import archive
 from tests.histories.record import HERE
 
 PUBLICATION: Final = Publication("prod-1")
+IDENTITY: Final = Identity("0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d", PUBLICATION.ledger)
+
+
+async def identified() -> Identity:
+    """That of the ledger of these lives."""
+    return IDENTITY
 
 
 class Life(NamedTuple):

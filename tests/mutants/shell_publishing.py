@@ -5,6 +5,7 @@ from typing import Final
 from tests.mutants.model import Mutant
 
 _AT: Final = "tests/unit/publishing/"
+_ON_BEGINNINGS: Final = (f"{_AT}test_beginnings.py",)
 _ON_CURSORS: Final = (f"{_AT}test_cursors.py", f"{_AT}test_topical.py")
 _ON_LOOKING: Final = (f"{_AT}test_looking.py",)
 _ON_CARRYING: Final = ("tests/unit/wiring/test_carrying.py",)
@@ -21,6 +22,12 @@ def _carrying(name: str, old: str, new: str) -> Mutant:
     return Mutant(f"publishing-{name}", "jobledger.wiring.carrying", old, new, _ON_CARRYING)
 
 
+def _feeding(name: str, old: str, new: str) -> Mutant:
+    return Mutant(
+        f"publishing-{name}", "projectors.sinks.feeding", old, new, ("tests/unit/sinks/test_starts.py",)
+    )
+
+
 def _hook(name: str, old: str, new: str) -> Mutant:
     return Mutant(f"publishing-{name}", "projectors.sinks.webhook", old, new, _ON_HOOKS)
 
@@ -34,6 +41,11 @@ def _topic(name: str, module: str, old: str, new: str) -> Mutant:
 
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
+    _of("beginnings", "places-may-move", "if begin.moves:", "if False:", _ON_BEGINNINGS),
+    _of("dating", "clocks-agree", "at - disorder)", "at)", _ON_BEGINNINGS),
+    _feeding("start-is-not-kept", "if self._begun.passed is None:", "if False:"),
+    _feeding("start-gives-whole-entries", "if index_of(event) > passed]", "]"),
+    _feeding("gap-before-the-start", "if before < start.position - 1:", "if False:"),
     _of(
         "cursors", "topic-place-behind-its-entry", "self.position - 1)) if", "self.position)) if", _ON_CURSORS
     ),
@@ -92,7 +104,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_TOPIC,
     ),
     _of(
-        "topical",
+        "cursors",
         "whole-entry-is-left-out",
         "return place.event is not None and ",
         "return False and ",

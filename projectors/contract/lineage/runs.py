@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from projectors.contract import of_parts
 from projectors.contract.lineage import facets
 from projectors.contract.lineage.parents import Parents, parents_of
-from projectors.contract.page import SOURCE, PublicEvent
+from projectors.contract.page import SOURCE, PublicEvent, index_of
 from projectors.contract.stream import PublishedEntry
 from statemachine.events import Event
 from statemachine.phases import Phase
@@ -49,7 +49,7 @@ def run_events(published: PublishedEntry) -> Sequence[PublicEvent]:
 
     Each has the attributes of the public event that it is made of, and `RUN_KEY`; its data is the RunEvent.
     """
-    sources = {int(str(event.attributes["id"]).rpartition("/")[2]): event for event in published.events}
+    sources = {index_of(event): event for event in published.events}
     return [
         _run_event(published, sources[index], reached)
         for index, event in enumerate(published.entry.events)

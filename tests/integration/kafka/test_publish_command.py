@@ -10,7 +10,9 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
+from jobledger.publishing.cursors import Cursor, LogPlace, TopicPlace, short_id
 from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.identity import known_identity
 from statemachine.log.kafka.reading import Partition
 from statemachine.log.port import EntryDraft
 from statemachine.log.sqlite import SqliteLog
@@ -100,6 +102,73 @@ def test_the_whole_log_goes_to_a_topic_of_the_callers_and_the_live_one_goes_on_b
     assert events("verify", "--in", where, "--log", str(ledger))[0] == 0
 
 
+def test_a_topic_of_the_callers_begins_behind_a_cursor_of_the_log_and_is_verified_from_there(
+    ledger: Address, topic: str
+) -> None:
+    where, log = url(ledger, topic), ("--log", str(ledger))
+    live = [
+        asyncio.run(_records(ledger, ledger.topic("cloudevents"), number))
+        for number in range(LEDGER_PARTITIONS)
+    ]
+    first, *others = [records[len(records) // 2] for records in live]
+    places = (LogPlace(_position(first), _index(first)), *(LogPlace(_position(other)) for other in others))
+    cursor = str(Cursor(_short_id(ledger), places))
+    code, said, wrong = events("publish", "--to", where, "--once", "--from", cursor, *log)
+    assert (code, wrong) == (0, "")
+    for number, (records, place) in enumerate(zip(live, places, strict=True)):
+        behind = [record for record in records if _is_behind(record, place)]
+        assert 0 < len(behind) < len(records)
+        assert asyncio.run(_records(ledger, topic, number)) == behind
+    for more in (("--from", cursor), ()):
+        assert events("publish", "--to", where, "--once", *more, *log)[1].startswith("0 events more")
+    assert events("verify", "--in", where, "--from", cursor, *log)[0] == 0
+    code, _, wrong = events("verify", "--in", where, *log)
+    assert code == 1
+    assert {line.split()[1] for line in wrong.splitlines()} == {"missing:"}
+    later = str(Cursor(_short_id(ledger), tuple(LogPlace(_position(records[-1])) for records in live)))
+    _, hint, _, *rows = said.splitlines()
+    assert hint == f"the next events are in {ledger.topic('cloudevents')}:"
+    assert [int(row.split()[1]) for row in rows] == [
+        asyncio.run(_end(ledger, n)) for n in range(LEDGER_PARTITIONS)
+    ]
+    assert events("publish", "--to", where, "--once", "--from", later, *log)[0] == 0, "it has all up to there"
+
+
+def test_a_topic_that_ends_before_the_cursor_gets_nothing_as_there_would_be_a_gap(
+    ledger: Address, topic: str
+) -> None:
+    first, *_, last = asyncio.run(_records(ledger, ledger.topic("cloudevents"), 0))
+    asyncio.run(_write(ledger, topic, [first]))
+    ends = (LogPlace(_position(last)), *[LogPlace()] * (LEDGER_PARTITIONS - 1))
+    cursor = str(Cursor(_short_id(ledger), ends))
+    words = ("publish", "--to", url(ledger, topic), "--once", "--log", str(ledger))
+    code, said, wrong = events(*words, "--from", cursor)
+    assert (code, said) == (2, "")
+    assert f"partition 0 of {topic} ends with the event {_id(first)}, which stands before the place" in wrong
+    assert asyncio.run(_records(ledger, topic, 0)) == [first]
+    assert events(*words)[0] == 0
+    assert events("verify", "--in", url(ledger, topic), "--log", str(ledger))[0] == 0
+
+
+def test_what_follows_a_cursor_of_the_live_topic_is_written_again_from_its_entry_on(
+    ledger: Address, topic: str
+) -> None:
+    """As for a consumer whose place in the live topic was removed by retention: no gap, one entry again."""
+    live = [
+        asyncio.run(_records(ledger, ledger.topic("cloudevents"), number))
+        for number in range(LEDGER_PARTITIONS)
+    ]
+    middles = [len(records) // 2 for records in live]
+    entries = [_position(records[middle]) for records, middle in zip(live, middles, strict=True)]
+    places = tuple(TopicPlace(middle + 1, entry) for middle, entry in zip(middles, entries, strict=True))
+    cursor = str(Cursor(_short_id(ledger), places))
+    words = ("publish", "--to", url(ledger, topic), "--once", "--log", str(ledger), "--from", cursor)
+    assert events(*words)[0] == 0
+    for number, (records, entry) in enumerate(zip(live, entries, strict=True)):
+        expected = [record for record in records if _position(record) >= entry]
+        assert asyncio.run(_records(ledger, topic, number)) == expected
+
+
 def test_an_event_is_shown_by_its_id_as_it_was_published(ledger: Address) -> None:
     published = asyncio.run(topic_lines(ledger, ledger.topic("cloudevents"), 1))
     for line in (published[0], published[-1]):
@@ -142,6 +211,15 @@ def test_what_cannot_be_is_refused_in_a_sentence(ledger: Address, store: Path, t
         (("publish", "--to", url(ledger, "none"), "--once", *kafka_log), "does not exist"),
         (("publish", "--to", "kafka:", "--name", "x", *kafka_log), "takes no options of web hooks"),
         (
+            ("publish", "--to", "kafka:", "--from", "2026-01-01T00:00:00Z", *kafka_log),
+            "`jobledger events sinks reset kafka --to beginning|end|CURSOR` says where it goes on",
+        ),
+        (("publish", "--to", "kafka:", "--from", "end", *kafka_log), "is another place whenever"),
+        (
+            ("publish", "--to", url(ledger, topic), "--from", "1-ffffffff-1_1", *kafka_log),
+            "nobody can begin at 1-ffffffff-1_1: the cursor is of another ledger",
+        ),
+        (
             ("publish", "--to", url(ledger, ledger.topic("positions")), *kafka_log),
             "belongs to a ledger",
         ),
@@ -157,6 +235,27 @@ def _id(record: Stored) -> str:
     return dict(record[2])["ce_id"].decode()
 
 
+def _position(record: Stored) -> int:
+    return int(dict(record[2])["jobledger-position"])
+
+
+def _index(record: Stored) -> int:
+    return int(_id(record).rpartition("/")[2])
+
+
+def _is_behind(record: Stored, place: LogPlace) -> bool:
+    return (_position(record), _index(record)) > (
+        place.position,
+        1 << 30 if place.event is None else place.event,
+    )
+
+
+def _short_id(address: Address) -> str:
+    identity = asyncio.run(known_identity(address))
+    assert identity is not None
+    return short_id(identity.id)
+
+
 async def _end(address: Address, number: int) -> int:
     partition = Partition(address, address.topic("cloudevents"), number)
     end = await partition.end()
@@ -164,9 +263,9 @@ async def _end(address: Address, number: int) -> int:
     return end
 
 
-async def _records(address: Address, topic: str) -> list[Stored]:
-    """Key, value and headers of what is in partition 0."""
-    partition = Partition(address, topic, 0)
+async def _records(address: Address, topic: str, number: int = 0) -> list[Stored]:
+    """Key, value and headers of what is in the partition."""
+    partition = Partition(address, topic, number)
     records: list[Any] = [
         (record.key, record.value, record.headers)
         async for batch in partition.read(0, await partition.end())

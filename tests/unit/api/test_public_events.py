@@ -130,7 +130,7 @@ async def test_a_cursor_of_the_topic_goes_on_before_the_entry_that_it_names() ->
         assert rest.content.splitlines() == [line for line in last if b"/digits" in line or b"digits" in line]
         refused = await client.get("/v1/events?after=2-0a1b2c3d-17")
         assert (refused.status_code, refused.json()["code"]) == (410, "cursor-of-a-topic")
-        assert "which this server does not read" in refused.json()["detail"]
+        assert "and here the log is read" in refused.json()["detail"]
         begun = await client.get("/v1/events?after=2-0a1b2c3d-0", headers={"Accept": LINES})
         assert begun.content.splitlines() == whole
 

@@ -197,7 +197,7 @@ def test_the_asyncapi_document_is_printed_as_yaml_or_json(ask: Ask) -> None:
     [
         (("tail", "--type", "job.made"), "no type of public event"),
         (("tail", "--after", "end"), "--follow"),
-        (("tail", "--after", "soon"), "is no time"),
+        (("tail", "--after", "soon"), "is no place to begin"),
         (("export", "--to", "/nowhere/a"), "cannot be written"),
         (("export", "--to", "-", "--since", "soon"), "is no time"),
         (("publish", "--to", "archive"), "needs file:DIR"),

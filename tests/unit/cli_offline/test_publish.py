@@ -84,7 +84,7 @@ def test_events_that_are_given_up_are_named(ask: Ask, hook: Hook, key: Path) -> 
     ("more", "words"),
     [
         (("--from", "end", "--once"), "--from end sends nothing with --once"),
-        (("--from", "soon"), '--from "soon" is no time'),
+        (("--from", "soon"), '--from "soon" is no place to begin'),
         (("--give-up-after", "soon"), '--give-up-after "soon" must be a duration'),
         (("--type", "job.exploded"), "is no type of public event"),
         (("--origin", "prod.example"), "--origin is a word of the handshake: give --handshake, too"),

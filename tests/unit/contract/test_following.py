@@ -6,7 +6,7 @@ from jobledger.publishing.source import Source
 from projectors.contract.envelope import structured
 from statemachine.log.partitions import Partitions
 from statemachine.log.port import EntryDraft
-from tests.contract.lives import PUBLICATION
+from tests.contract.lives import PUBLICATION, identified
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import Story, workers
 from tests.unit.contract.made import of_story
@@ -21,7 +21,7 @@ async def test_a_log_of_several_partitions_is_followed_as_it_grows() -> None:
     logs = [MemoryLog() for _ in stories]
     for log, story in zip(logs, stories, strict=True):
         await log.append(drafts(story))
-    source, events = Source(Partitions(logs), PUBLICATION), []
+    source, events = Source(Partitions(logs), PUBLICATION, identified), []
     grown = False
     async for published in source.published(follow=True):
         if published is not None:

@@ -256,6 +256,7 @@ WRITES_BY_ITSELF: Final = {
     "logs",
     "screen",
     "sinks",
+    "tail",
     "__init__",
 }
 """Modules that print without `common.say`: edges themselves, what `NO_EXIT` explains, `dead-letters show --raw`, and

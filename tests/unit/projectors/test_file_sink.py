@@ -16,7 +16,7 @@ from statemachine.errors import ConfigError
 from statemachine.ids import JobUid
 from statemachine.log.partitions import Partitions
 from statemachine.log.port import EntryDraft
-from tests.contract.lives import PUBLICATION
+from tests.contract.lives import PUBLICATION, identified
 from tests.support.memory_log import MemoryLog
 from tests.support.repetition import sized
 from tests.support.scenario import Story, workers
@@ -57,7 +57,7 @@ def sink_of(folder: Path, limit: int = SMALL) -> FileSink:
 
 async def fed(partitions: Partitions, sink: FileSink) -> int:
     """How many events the sink was given, up to the end of the log."""
-    feeders = await Source(partitions, PUBLICATION).feeders(sink)
+    feeders = await Source(partitions, PUBLICATION, identified).feeders(sink)
     try:
         for feeder in feeders:
             await feeder.advance()

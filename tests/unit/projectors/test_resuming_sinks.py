@@ -9,7 +9,7 @@ import pytest
 from projectors.contract.envelope import structured
 from projectors.contract.page import PublicEvent
 from projectors.contract.stream import Publisher
-from projectors.sinks.feeding import Feeder
+from projectors.sinks.feeding import Feeder, Start, Starting
 from projectors.sinks.port import Batch
 from projectors.sinks.resuming import PublicTail, beginning
 from statemachine.errors import ConfigError, LogUnavailable
@@ -117,6 +117,13 @@ class Sunk:
         return [event for batch in self.batches for event in batch.events]
 
 
+def starting(start: Start) -> Starting:
+    async def begin() -> Start:
+        return start
+
+    return begin
+
+
 async def test_what_was_in_hand_when_delivery_failed_is_delivered_next() -> None:
     log = await grown(MemoryLog(), 4)
     sink = Sunk(fails=2)
@@ -131,7 +138,7 @@ async def test_what_was_in_hand_when_delivery_failed_is_delivered_next() -> None
 
 async def test_a_position_behind_the_end_of_the_log_is_one_of_another_log() -> None:
     with pytest.raises(ConfigError, match="it was fed from another log"):
-        await Feeder(MemoryLog(), 0, Sunk(), PUBLICATION, start=7).advance()
+        await Feeder(MemoryLog(), 0, Sunk(), PUBLICATION, start=starting(Start(7))).advance()
 
 
 # ---- jobs that are held ------------------------------------------------------------------------------------------
