@@ -4,7 +4,6 @@ States of jobs come in; observations go to the engine, so that a replay asks nob
 program: it is read up to a bound, and whatever is wrong with it is the same as none. Nothing waits for it.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
@@ -12,6 +11,7 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from projectors.base import States
+from projectors.http_get import GetFailed, GetLimits, get
 from statemachine import events as e
 from statemachine.engine.clock import Clock
 from statemachine.ids import CLUSTER_DOMAIN, JobUid
@@ -21,12 +21,9 @@ from statemachine.owned import Inquiry
 from statemachine.state import JobState
 
 Ask = Callable[[str], Awaitable[bytes]]
-"""URL → the body of the answer. Raises OSError: there is none that can be used."""
+"""URL → the body of the answer. Raises GetFailed: there is none that can be used."""
 
-TIMEOUT: Final = 5.0
-"""Seconds for a whole answer."""
-
-MOST_BYTES: Final = 1 << 18
+LIMITS: Final = GetLimits(seconds=5.0, most_bytes=1 << 18)
 
 _FIRST: Final = 5.0
 _LONGEST: Final = 60.0
@@ -37,26 +34,11 @@ log = logging.getLogger(__name__)
 
 
 async def ask(url: str) -> bytes:
-    """The body of the answer to a GET, of status 200 and without a redirect. Raises OSError."""
-    import httpx  # only controllers of clusters ask
-
-    try:
-        async with (
-            asyncio.timeout(TIMEOUT),
-            # without `verify` no certificates are loaded: plain HTTP has none
-            httpx.AsyncClient(trust_env=False, verify=False, timeout=TIMEOUT) as client,  # noqa: S501
-            client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as answer,
-        ):
-            if answer.status_code != httpx.codes.OK:
-                raise OSError(f"the answer is {answer.status_code}")
-            body = bytearray()
-            async for piece in answer.aiter_raw():
-                body += piece
-                if len(body) > MOST_BYTES:
-                    raise OSError(f"the answer has more than {MOST_BYTES} bytes")
-            return bytes(body)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise OSError(str(error) or type(error).__name__) from error
+    """The body of an answer of status 200. Raises GetFailed."""
+    answer = await get(url, LIMITS)
+    if not answer.is_ok:
+        raise GetFailed(f"the answer is {answer.status}")
+    return answer.body
 
 
 class Asking:
@@ -100,7 +82,7 @@ class Asking:
         service = inquiry.service(state)
         try:
             uid = inquiry.read(_parsed(await self._reach(_url(state, service, inquiry))))
-        except (OSError, ValueError) as error:  # a timeout is an OSError
+        except (GetFailed, ValueError) as error:
             fields = {"action": "ask", "job": state.uid, "service": service, "error": str(error)}
             log.debug("a server of a job gave no answer", extra=fields)
             return False

@@ -3,12 +3,11 @@
 import asyncio
 import json
 import math
-import ssl
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 from jobledger.console.monitoring.queries import TimeRange
+from projectors.http_get import AnswerLarge, AnswerLate, GetFailed, GetLimits, HttpAnswer, get
 from statemachine.errors import JobledgerError
 
 SECONDS: Final = 5.0
@@ -43,66 +42,46 @@ class MetricsSource:
 
     def __init__(self, url: str, seconds: float = SECONDS) -> None:
         self._url = f"{url.rstrip('/')}/api/v1/query_range"
-        self._seconds = seconds
+        self._limits = GetLimits(seconds, MOST)
         self._turn = asyncio.Semaphore(_AT_ONCE)
 
     async def range(self, query: str, span: TimeRange) -> Sequence[Series]:
         """What the query gives over the span. Raises SourceFailed."""
-        import httpx  # loads rich for its own command line: only where there is a source to ask
-
+        seconds = f"{self._limits.seconds:g}"
         asked = {
             "query": query,
             "start": str(span.start),
             "end": str(span.end),
             "step": str(span.step),
-            "timeout": f"{self._seconds:g}s",
+            "timeout": f"{seconds}s",
         }
         try:
-            async with asyncio.timeout(2 * self._seconds):  # others' queries may be before this one
-                async with self._turn, asyncio.timeout(self._seconds):
-                    status, body = await self._answer(asked)
-                return await asyncio.to_thread(_read, status, body)
-        except (TimeoutError, httpx.TimeoutException):
-            raise SourceFailed("late", seconds=f"{self._seconds:g}") from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise SourceFailed("unreachable", why=_line(str(error) or type(error).__name__)) from error
-
-    async def _answer(self, asked: Mapping[str, str]) -> tuple[int, bytes]:
-        import httpx
-
-        body = bytearray()
-        # not of the environment: what lies inside a cluster is not to be asked of a proxy outside of it
-        async with (
-            httpx.AsyncClient(trust_env=False, verify=_trust(), timeout=self._seconds) as client,
-            client.stream("GET", self._url, params=asked) as answer,
-        ):
-            async for piece in answer.aiter_bytes():
-                body += piece
-                if len(body) > MOST:
-                    raise SourceFailed("large", most=f"{MOST >> 20} MiB")
-        return answer.status_code, bytes(body)
+            async with asyncio.timeout(2 * self._limits.seconds):  # others' queries may be before this one
+                async with self._turn:
+                    answer = await get(self._url, self._limits, asked)
+                return await asyncio.to_thread(_read, answer)
+        except (TimeoutError, AnswerLate):
+            raise SourceFailed("late", seconds=seconds) from None
+        except AnswerLarge:
+            raise SourceFailed("large", most=f"{MOST >> 20} MiB") from None
+        except GetFailed as error:
+            raise SourceFailed("unreachable", why=_line(str(error))) from error
 
 
-@cache
-def _trust() -> ssl.SSLContext:
-    """Whom to trust: to read the certificates takes longer than most answers."""
-    return ssl.create_default_context()
-
-
-def _read(status: int, body: bytes) -> Sequence[Series]:
+def _read(answer: HttpAnswer) -> Sequence[Series]:
     """The series of an answer. Raises SourceFailed."""
     try:
-        answer = json.loads(body)
+        said = json.loads(answer.body)
     except (ValueError, RecursionError):
-        answer = None
-    if isinstance(answer, dict) and answer.get("status") == "error":
-        raise SourceFailed("refused", why=_line(str(answer.get("error", ""))))
-    if status != 200:
-        raise SourceFailed("status", status=status)
+        said = None
+    if isinstance(said, dict) and said.get("status") == "error":
+        raise SourceFailed("refused", why=_line(str(said.get("error", ""))))
+    if not answer.is_ok:
+        raise SourceFailed("status", status=answer.status)
     try:
-        if answer["data"]["resultType"] != "matrix":
+        if said["data"]["resultType"] != "matrix":
             raise SourceFailed("unreadable")
-        return [_series(item) for item in answer["data"]["result"]]
+        return [_series(item) for item in said["data"]["result"]]
     except (LookupError, TypeError, ValueError, AttributeError):
         raise SourceFailed("unreadable") from None
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from projectors.asking import MOST_BYTES, Asking, ask
+from projectors.asking import LIMITS, Asking, ask
 from statemachine import events as e
 from statemachine.ids import CLUSTER_DOMAIN, JobUid, Seq
 from statemachine.observations import ChildObserved, Observation
@@ -149,7 +149,7 @@ def test_what_is_known_already_is_not_observed_again() -> None:
         (b'{"jobs": [{"jid": 7}]}', 200),
         ({"jobs": []}, 200),
         (b"[" * 100_000, 200),
-        (json.dumps(OVERVIEW).encode() + b" " * MOST_BYTES, 200),
+        (json.dumps(OVERVIEW).encode() + b" " * LIMITS.most_bytes, 200),
         (OVERVIEW, 404),
         (OVERVIEW, 503),
     ],
@@ -179,7 +179,7 @@ def test_a_server_that_is_down_is_asked_later() -> None:
 
 
 def test_a_server_that_says_nothing_is_waited_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("projectors.asking.TIMEOUT", 0.05)
+    monkeypatch.setattr("projectors.asking.LIMITS", LIMITS._replace(seconds=0.05))
 
     with create_server(("127.0.0.1", 0)) as server:
         assert Asker(running(), f"http://127.0.0.1:{server.getsockname()[1]}").visit() == 10.0
