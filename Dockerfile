@@ -1,6 +1,6 @@
 # The image of jobledger: `docker build --tag jobledger:0.1.0 .`
 #
-# The base is pinned by tag only, since what a tag stands for differs by registry and is mended over time. Whoever needs
+# The base is pinned by tag only, since what a tag stands for differs by registry and is repaired over time. Who needs
 # the same bytes again names it by digest, and the time by the commit:
 #
 #   docker buildx build --build-arg BASE=python@sha256:… --build-arg SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" \

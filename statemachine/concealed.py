@@ -1,7 +1,7 @@
 """Values of environment variables that are not in the log: references that stand in their places (ADR 0022). Pure.
 
-A reference says which key it was made with and holds a keyed hash, so that a value that changed is told from one that
-did not, and nobody can guess it. The bridge makes them (`k8s_bridge.env_values`), a projector puts the values back.
+A reference says which key it was made with and holds a keyed hash, which is another one for a value that changed,
+and from which nobody can guess it. The bridge makes them (`k8s_bridge.env_values`), a projector puts the values back.
 """
 
 import re
@@ -79,7 +79,7 @@ def as_known(old: Any, new: Any) -> Any:
     """`new`, with the value of `old` in each place where nobody can tell whether they differ.
 
     That is where one of them is a reference and the other is none, or was made with another key: the setting was
-    changed, or the key. What cannot be told has not changed: pod templates never do.
+    changed, or the key. What cannot be compared has not changed: pod templates never do.
     """
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return {key: as_known(old.get(key), inner) for key, inner in new.items()}

@@ -160,7 +160,7 @@ class ConditionsChanged(Wire, tag=True):
 
 
 class Announced(Wire, tag=True):
-    """Something users are told once: becomes a Kubernetes Event on the job. Source: spec R16."""
+    """Something that users read once: becomes a Kubernetes Event on the job. Source: spec R16."""
 
     type: ClassVar[Literal["Announced"]] = "Announced"
     v: Literal[1] = always_written(default=1)
@@ -418,7 +418,7 @@ class QueueChanged(Wire, tag=True):
     evicted: bool = False
     """The Workload stands as evicted."""
     evicted_at: datetime | None = None
-    """When Kueue began to say that, or that it is over: two evictions are told apart by it."""
+    """When Kueue began to say that, or that it is over: two evictions are distinguished by it."""
     eviction: Eviction | None = None
 
 

@@ -121,7 +121,7 @@ class JobObserved(Seen, tag=True):
     settings: dict[str, str] = field(default_factory=dict)
     """What is configured for jobs of this kind, for the job to keep; by the kind's own keys."""
     labels: Labels = field(default_factory=dict)
-    """Those of the job object; they decide nothing, and are told on for lists."""
+    """Those of the job object; they decide nothing, and are passed on for lists."""
     recorded: Recorded | None = None
     """What its status says; given where the log may have lost it, or never had it."""
     terminating_since: datetime | None = None

@@ -2,7 +2,7 @@
 
     KAFKA=localhost:9092 TOPIC=jobledger.cloudevents python examples/consumers/faust_app.py worker --without-web
 
-Needs faust-streaming. Faust reads uncommitted records, too, so what came before is told from its `sequence`, which
+Needs faust-streaming. Faust reads uncommitted records, too, so what came before is known by its `sequence`, which
 grows within a job.
 """
 

@@ -1,6 +1,6 @@
 """`/api`, the older name of what the console shows: `/v1` answers requests there (ADR 0033).
 
-They are told so in the header `Deprecation` (RFC 9745), with a link to the address that replaces theirs. What rules a
+They learn so from the header `Deprecation` (RFC 9745), with a link to the address that replaces theirs. What rules a
 manifest breaks stands in `errors` as well, as it did. The next release has no `/api`.
 """
 

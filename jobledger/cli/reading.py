@@ -49,7 +49,7 @@ Log = Annotated[
 At = Annotated[
     str,
     typer.Option(
-        "--at", metavar="SEQ|TIME", help="As it was told then: number of an entry, ISO time, or -5m."
+        "--at", metavar="SEQ|TIME", help="As it was known then: number of an entry, ISO time, or -5m."
     ),
 ]
 

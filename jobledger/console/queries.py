@@ -18,7 +18,7 @@ SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
 PHASES: Final = (*(phase.value for phase in Phase if phase is not Phase.NEW), ERROR)
 
 COLUMNS: Final = ("status", "name", "labels", "namespace", "kind", "cpu", "memory", "created")
-"""What the list shows unless told otherwise; the name is always there."""
+"""What the list shows unless a user chooses; the name is always there."""
 
 ALL_COLUMNS: Final = (*COLUMNS, "gpu", "restarts", "queue", "priority", "duration")
 
@@ -83,7 +83,7 @@ class ListQuery:
 
     @classmethod
     def strictly(cls, asked: QueryParams, *others: str) -> "ListQuery":
-        """As a program says it, which is told what makes no sense. `others`: parameters that are not the list's.
+        """As a program says it, which gets an error for what makes no sense. `others`: parameters of something else.
 
         Raises:
             ConfigError: a name or a value that the list does not know.

@@ -26,7 +26,7 @@ def with_status(job: Manifest, state: "JobState | None") -> Manifest:
 
 
 def undecided(name: str, why: str) -> str:
-    """What users are told of a job in quarantine."""
+    """What users read of a job in quarantine."""
     return (
         f'the history of job "{name}" cannot be read to its end ({why}), and nothing is decided: '
         f"`jobledger why {name}` shows what can be read, `jobledger delete {name}` ends the job"

@@ -38,7 +38,7 @@ class HistoryLine:
 class HistoryReading:
     """What the records of a job say, from the first on.
 
-    `entries` are those that can be told, up to the moment that was asked for; `state` is the one after them. `last`:
+    `entries` are those that can be read, up to the moment that was asked for; `state` is the one after them. `last`:
     the number of the last record that counts. `doubt`: why the history cannot be read to its end; empty if it can.
     """
 
@@ -58,7 +58,7 @@ class JobHistory:
     note: str = ""
 
     def read(self, take: Callable[[LifeStep], None] = lambda _: None, moment: Moment = NOW) -> HistoryReading:
-        """The records are read, each once; `take` is given what can be told up to the `moment`.
+        """The records are read, each once; `take` is given what can be shown up to the `moment`.
 
         Raises:
             ConfigError: it is no moment of the job's.

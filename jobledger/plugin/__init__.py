@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def run_command(arguments: list[str]) -> int:
-    """The exit code of a command line; what went wrong has been told."""
+    """The exit code of a command line; what went wrong has been said."""
 
     def work() -> int:
         from jobledger.cli import without_help

@@ -92,7 +92,7 @@ class _Watch:
             self._changes.put((type_, item))
 
     def _relist(self) -> None:
-        """What exists is told again: what happened meanwhile is not known."""
+        """What exists is reported again: what happened meanwhile is not known."""
         with suppress(ClusterUnavailable):
             listed = self._api.get(self._path, self._which)
             self._version = listed["metadata"]["resourceVersion"]

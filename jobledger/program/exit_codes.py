@@ -117,7 +117,7 @@ def _tell_bug(error: Exception) -> None:
 
 
 def ended_with(command: Callable[[], object], spoken: Spoken = _as_written) -> int:
-    """The exit code of `command`; whatever went wrong has been told."""
+    """The exit code of `command`; whatever went wrong has been said."""
     try:
         command()
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Is the process alive, and may it serve? Told by what its loops have got done, not by their being there.
+"""Is the process alive, and may it serve? Judged by what its loops have got done, not by their being there.
 
 A process that hangs as a whole does not answer at all, which says the same.
 """

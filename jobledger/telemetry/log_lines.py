@@ -18,7 +18,7 @@ _STANDARD: Final = frozenset(
 )
 """What every record has; the rest are its fields."""
 
-_TOLD_BY_US: Final = "aiokafka"
+_SAID_BY_US: Final = "aiokafka"
 """Says at every attempt at every broker what we say in a line, once; a user who wants everything gets that, too."""
 
 OUR_PACKAGES: Final = ("jobledger", "projectors", "k8s_bridge", "statemachine")
@@ -37,7 +37,7 @@ def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
     for package in OUR_PACKAGES:
         logging.getLogger(package).setLevel(settings.level.upper())
     said = logging.WARNING if settings.level == "debug" else logging.CRITICAL
-    logging.getLogger(_TOLD_BY_US).setLevel(said)
+    logging.getLogger(_SAID_BY_US).setLevel(said)
 
 
 def fields(record: logging.LogRecord) -> dict[str, object]:

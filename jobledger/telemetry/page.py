@@ -27,7 +27,7 @@ from statemachine.log.port import EventLog
 log = logging.getLogger(__name__)
 
 _PATIENCE: Final = 5.0
-"""Seconds that a scrape waits for the log to be counted; Prometheus waits ten, unless told otherwise."""
+"""Seconds that a scrape waits for the log to be counted; Prometheus waits ten, unless it is set to another time."""
 
 _OPEN_METRICS: Final = "application/openmetrics-text; version=1.0.0"
 """What a client that reads OpenMetrics gets, whatever else it may have said."""

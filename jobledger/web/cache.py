@@ -13,7 +13,7 @@ V = TypeVar("V")
 class Cache(Generic[K, V]):
     """Keeps at most `most` answers, each for as many seconds as `keep` says of it.
 
-    An answer's age counts from when it was asked for, so nothing older than that is ever told. Failures are
+    An answer's age counts from when it was asked for, so nothing older than that is ever given. Failures are
     not kept. `clock` is monotonic.
     """
 
@@ -54,4 +54,4 @@ class Cache(Generic[K, V]):
     def _over(self, key: K, task: "asyncio.Task[V]") -> None:
         self._asking.pop(key, None)
         if not task.cancelled():
-            task.exception()  # it was told to those who waited; with nobody left it is nobody's business
+            task.exception()  # those who waited have it; with nobody left it is nobody's business

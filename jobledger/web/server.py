@@ -88,7 +88,7 @@ def tcp_socket(host: str, port: int) -> socket.socket:
         if host == "::":
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         listening.bind((host, port))
-        listening.listen()  # who has been told the address may come
+        listening.listen()  # who knows the address may come
     except OSError as error:
         listening.close()
         reason = error.strerror

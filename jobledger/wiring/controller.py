@@ -45,7 +45,7 @@ class Controller:
     """The roles of one process over a ledger and a cluster, built with what they need, and run side by side.
 
     A bridge watches only when it is its `turn`; `guard` knows whether a policy guards who is named on jobs (None:
-    nobody could). `answered` counts the answers of the cluster, by which slow is told from stuck. Projectors feed
+    nobody could). `answered` counts the answers of the cluster, by which stuck differs from slow. Projectors feed
     the `sinks`.
     """
 

@@ -52,7 +52,7 @@ def _lines(explanation: Explanation, width: int) -> Iterator[str]:
 
 def _foot(explanation: Explanation) -> str:
     entries = pieces(explanation.entries, "entry").replace("entrys", "entries")
-    source = f"told from {entries} of the log; uid {explanation.job.uid}"
+    source = f"from {entries} of the log; uid {explanation.job.uid}"
     if explanation.restarts is None:
         return source
     of = "without limit" if explanation.restarts.limit is None else f"of {explanation.restarts.limit}"

@@ -47,6 +47,6 @@ def early_end(state: JobState) -> ReplicaState | None:
 def only_serves(state: JobState, replica: ReplicaState) -> bool:
     """`replica` is a worker that only serves the driver: exit code 0 of one being deleted is no success.
 
-    A server that takes the driver's commands ends so when it is told to stop.
+    A server that takes the driver's commands ends so when it is asked to stop.
     """
     return bool(driver_of(state)) and replica.name != driver_of(state)

@@ -99,7 +99,7 @@ def _eviction(known: QueueState | None, observation: WorkloadObserved) -> Evicti
         return None
     past = evicted.message.startswith(_AGAIN)
     if not _is_true(evicted) and (not past or (known is not None and known.evicted)):
-        return None  # it is over, and was told when it began
+        return None  # it is over, and was announced when it began
     message = evicted.message.removeprefix(_AGAIN)
     by = _PREEMPTOR.search(message)
     was = _PREEMPTED if by and preempted is not None else ""

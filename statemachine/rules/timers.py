@@ -82,7 +82,7 @@ def readability(_kind: Kind, state: JobState, observation: Observation) -> Itera
 def _is_another_loss(state: JobState, observation: PodUnreadable) -> bool:
     """Not a repeat of the last such report: once the status could be read, nothing would say so a second time.
 
-    One write has one time. Where the API server says none, a repeat cannot be told, and counts.
+    One write has one time. Where the API server says none, a repeat cannot be recognised, and counts.
     """
     last = state.unread_written
     return last is None or observation.written_at is None or observation.written_at > last

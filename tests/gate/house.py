@@ -24,11 +24,23 @@ LONG_MODULE: Final = 300
 TOP: Final = 10
 """Modules whose imports are shown: those that know most others."""
 
-NAMES: Final = ("each", "found", "seen", "told")
+NAMES: Final = ("each", "found", "seen", "to" + "ld")
 """Names that say nothing of what they stand for."""
 
-PHRASES: Final = ("who" + "ever", "not" + "iced", "men" + "ded", "looked " + "after", "let go " + "of")
+PHRASES: Final = (
+    "who" + "ever",
+    "not" + "iced",
+    "men" + "ded",
+    "to" + "ld",
+    "looked " + "after",
+    "let go " + "of",
+)
 """Words that the field has better ones for; put together, so that this module has none of them."""
+
+PARTS: Final = frozenset({"found", "seen"} | {phrase for phrase in PHRASES if " " not in phrase})
+"""Those of them, and of `NAMES`, that no name of a test has among its words."""
+
+FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 Measures = Mapping[str, int]
 """What is measured → how much there is of it."""
@@ -89,6 +101,7 @@ def _numbers(root: Path, product: list[Module]) -> Measures:
         "class names declared twice or more": len(repeated_classes(product)),
         "import contracts": _contracts(root),
         **{f"variables named {name}": number for name, number in bound_names(product).items()},
+        "tests named with such words": len(worded_tests(modules(root, ("tests",)))),
         **{f'"{phrase}" in text': number for phrase, number in phrases(product, pages).items()},
     }
 
@@ -106,7 +119,7 @@ def _sizes(there: Iterable[Module]) -> Measures:
 
 
 def _long_functions(module: Module) -> int:
-    functions = (node for node in module.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    functions = (node for node in module.nodes if isinstance(node, FUNCTIONS))
     return sum((node.end_lineno or node.lineno) - node.lineno >= LONG_FUNCTION for node in functions)
 
 
@@ -130,6 +143,13 @@ def _bound(node: ast.AST) -> Iterator[str]:
             yield name
         case _:
             pass
+
+
+def worded_tests(there: Iterable[Module]) -> list[str]:
+    """The names of tests that have one of `PARTS` among their words."""
+    functions = (node for module in there for node in module.nodes if isinstance(node, FUNCTIONS))
+    names = (node.name for node in functions if node.name.startswith("test_"))
+    return sorted(name for name in names if PARTS & {*name.split("_")})
 
 
 def phrases(there: Iterable[Module], pages: Iterable[str]) -> Measures:

@@ -398,7 +398,9 @@ def test_a_job_that_somebody_else_edited_meanwhile_is_not_overwritten(site: Site
     assert site.job("train")["spec"]["runPolicy"]["backoffLimit"] == 7
 
 
-def test_a_server_that_goes_away_is_told_of_and_found_again(tmp_path: Path, chrome: "Browser") -> None:
+def test_a_page_says_that_its_server_is_away_and_goes_on_when_it_is_back(
+    tmp_path: Path, chrome: "Browser"
+) -> None:
     place, port = Place(tmp_path), free_port()
     site = Site(place, f"http://127.0.0.1:{port}", chrome)
     with place.server("--listen", f"127.0.0.1:{port}") as server:

@@ -435,7 +435,7 @@ def test_worked_example_c_three_restarts_and_the_failure_of_the_primary(
     expect(page.locator("#moment")).to_contain_text("0 of 3 restarts left")
 
 
-def test_a_job_that_was_deleted_is_still_told_of(place: Place, address: str, page: Page) -> None:
+def test_a_job_that_was_deleted_still_has_its_pages(place: Place, address: str, page: Page) -> None:
     place.ok("submit", place.write("short.yaml", script("short", "print('it was me')")))
     place.ok("wait", "short", "--for", "phase=Succeeded", "--timeout", "50s")
     place.ok("delete", "short")

@@ -32,7 +32,7 @@ WIDTHS = (390, 700, 850, 900, 1000, 1100, 1199, 1200, 1280, 1440, 1800)
 ALL = "status,name,labels,namespace,kind,cpu,memory,created,gpu,restarts,queue,priority,duration"
 LARGE = {"requests": {"cpu": "40", "memory": "800Gi"}, "limits": {"cpu": "80", "memory": "1600Gi"}}
 TOO_WIDE = """async () => {
-    // a new width is told to the page with its next frame
+    // the page learns of a new width with its next frame
     for (const _ of [1, 2]) await new Promise(requestAnimationFrame);
     const room = document.getElementById("jobs").getBoundingClientRect();
     const out = [...document.querySelectorAll("main *")].filter((node) => node.checkVisibility()

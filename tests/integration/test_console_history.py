@@ -110,7 +110,7 @@ def test_all_fields_of_an_entry_come_when_they_are_unfolded_and_follow_the_slide
     expect(page.locator("#raw pre")).to_contain_text("seq: 2452")
 
 
-def test_a_page_of_a_job_to_which_nothing_happens_is_told_so_and_nothing_else(
+def test_a_page_of_a_job_to_which_nothing_happens_learns_so_and_nothing_else(
     address: str, page: Page
 ) -> None:
     page.goto(f"{address}?at=2450")

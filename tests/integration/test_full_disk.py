@@ -12,7 +12,7 @@ from tests.support.small_disks import fill, free, small_disk
 
 pytestmark = pytest.mark.integration
 
-UNTIL_TOLD = """
+UNTIL_ASKED = """
 import os, time
 if not os.path.exists("pid"):
     open("pid", "w").write(str(os.getpid()))
@@ -73,7 +73,7 @@ def _said(place: Crowded, said: str) -> None:
 
 def test_run_ends_its_processes_and_itself(place: Crowded) -> None:
     place.env["JOBLEDGER_FULL"] = "2s"
-    place.write("job.yaml", script("long", UNTIL_TOLD))
+    place.write("job.yaml", script("long", UNTIL_ASKED))
     process = place.start("run", "job.yaml")
     pid = _pid(place)
     place.fill()
@@ -87,7 +87,7 @@ def test_run_ends_its_processes_and_itself(place: Crowded) -> None:
 
 def test_an_end_that_cannot_be_written_is_written_later(place: Crowded) -> None:
     place.env["JOBLEDGER_FULL"] = "2s"
-    place.write("job.yaml", script("long", UNTIL_TOLD))
+    place.write("job.yaml", script("long", UNTIL_ASKED))
     process = place.start("run", "job.yaml")
     pid = _pid(place)
     place.fill()
@@ -104,7 +104,7 @@ def test_an_end_that_cannot_be_written_is_written_later(place: Crowded) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_run_can_be_stopped_while_its_disk_is_full(place: Crowded, number: signal.Signals) -> None:
     place.env["JOBLEDGER_FULL"] = "1h"
-    place.write("job.yaml", script("long", UNTIL_TOLD))
+    place.write("job.yaml", script("long", UNTIL_ASKED))
     process = place.start("run", "job.yaml")
     pid = _pid(place)
     place.fill()
@@ -122,7 +122,7 @@ def test_run_on_a_disk_that_is_full_before_it_starts_says_so(place: Crowded) -> 
     place.write("other.yaml", script("other", "pass"))
     assert place.run("run", "other.yaml").returncode == 0
     place.fill()
-    place.write("job.yaml", script("long", UNTIL_TOLD))
+    place.write("job.yaml", script("long", UNTIL_ASKED))
     done = place.run("run", "job.yaml")
     assert done.returncode == 3, (done.stdout, done.stderr)
     assert "no space" in done.stderr.lower()
@@ -131,7 +131,7 @@ def test_run_on_a_disk_that_is_full_before_it_starts_says_so(place: Crowded) -> 
 
 
 def test_a_server_says_that_its_disk_is_full_and_ends_when_asked(place: Crowded) -> None:
-    place.write("job.yaml", script("long", UNTIL_TOLD))
+    place.write("job.yaml", script("long", UNTIL_ASKED))
     process = place.start("serve")
     wait_until(place.is_served)
     place.ok("submit", "job.yaml")

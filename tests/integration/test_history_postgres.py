@@ -73,7 +73,7 @@ async def test_a_newer_schema_is_refused_and_left_alone(postgres_database: str) 
             await database.clear()
 
 
-async def test_whoever_only_reads_makes_no_tables(postgres_database: str) -> None:
+async def test_who_only_reads_makes_no_tables(postgres_database: str) -> None:
     async with database_at(postgres_database, read_only=True) as database:
         with pytest.raises(StoreUnusable, match="no history that this release can read"):
             await database.prepare()
@@ -149,7 +149,7 @@ async def test_two_ledgers_live_in_schemas_of_one_database(
         (("ledger", PASSWORD), "not-there", 'there is no database "not-there"'),
     ],
 )
-def test_what_is_wrong_with_the_settings_is_told_in_a_sentence_without_the_password(
+def test_what_is_wrong_with_the_settings_is_a_sentence_without_the_password(
     postgres: Postgres, tmp_path: Path, who: tuple[str, str], database: str, says: str
 ) -> None:
     code, said = cli("serve", "--store", str(tmp_path / "s.db"), "--history", postgres.url(database, *who))
@@ -157,7 +157,9 @@ def test_what_is_wrong_with_the_settings_is_told_in_a_sentence_without_the_passw
     assert who[1] not in said
 
 
-def test_a_user_without_rights_is_told_so(postgres: Postgres, postgres_database: str, tmp_path: Path) -> None:
+def test_a_user_without_rights_gets_a_sentence(
+    postgres: Postgres, postgres_database: str, tmp_path: Path
+) -> None:
     name = postgres_database.rpartition("/")[2]
     role = f"reader_{name}"
     postgres.sql(f"CREATE ROLE {role} LOGIN PASSWORD 'reading'")

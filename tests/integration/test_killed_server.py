@@ -115,7 +115,7 @@ class Server:
 
 @pytest.fixture(params=["sqlite", "kafka"])
 def log(request: pytest.FixtureRequest) -> Sequence[str]:
-    """What a command has to be told of where the log is."""
+    """The options by which a command knows where the log is."""
     if request.param == "sqlite":
         return ()
     address: Address = request.getfixturevalue("ledger_topics")

@@ -112,7 +112,7 @@ def shims(folder: Path) -> list[Process]:
     return [name for name in names if name is not None]
 
 
-async def test_a_pod_that_lives_on_is_adopted_and_its_exit_code_seen(tmp_path: Path) -> None:
+async def test_a_pod_that_lives_on_is_adopted_and_its_exit_code_observed(tmp_path: Path) -> None:
     script = "echo $$$$ > pid; until [ -e go ]; do sleep 0.01; done; exit 7"
     with FirstLife(tmp_path, running(script)):
         pid = int(await written(tmp_path / "pid"))
@@ -149,7 +149,7 @@ async def test_a_container_whose_shim_was_killed_too_is_lost_when_it_ends(tmp_pa
     assert code(manifest) is None
 
 
-async def test_a_killed_shim_is_noticed_by_the_jobledger_that_started_it(tmp_path: Path) -> None:
+async def test_a_killed_shim_is_reported_by_the_jobledger_that_started_it(tmp_path: Path) -> None:
     async with second_life(tmp_path) as cluster:
         await cluster.create(running("echo $$$$ > pid; until [ -e go ]; do sleep 0.01; done"))
         await written(tmp_path / "pid")
@@ -181,7 +181,7 @@ class Held:
         return await self._store.run(work)
 
 
-async def test_a_pod_is_told_of_once_it_would_be_found_again(tmp_path: Path) -> None:
+async def test_a_pod_is_reported_only_once_a_later_start_would_adopt_it(tmp_path: Path) -> None:
     store = await SqliteStore.open(tmp_path / "store.db")
     held = Held(store)
     async with LocalCluster(held, tmp_path / "data") as cluster:
@@ -240,7 +240,7 @@ async def _as_after_a_crash(state: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(6))
-async def test_killed_at_any_moment_no_container_starts_twice_and_every_end_is_told(
+async def test_killed_at_any_moment_no_container_starts_twice_and_every_end_is_reported(
     tmp_path: Path, seed: int
 ) -> None:
     chance = random.Random(seed)

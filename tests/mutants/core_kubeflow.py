@@ -70,7 +70,7 @@ MUTANTS: Final = (
     _of("creation", "restart-deletes-the-service", 'if replica.leaving != "restart":', "if True:"),
     _of(
         "creation",
-        "autoscaler-is-told-each-time",
+        "autoscaler-is-announced-each-time",
         "if state.phase.is_active and creation.is_news(state, observation):",
         "if state.phase.is_active:",
     ),
@@ -87,7 +87,9 @@ MUTANTS: Final = (
         "",
     ),
     _of("creation", "accepted-before-all-are-made", "        and creation.is_whole(state)\n", ""),
-    _of("creation", "exit-is-told-again", "known is not None and known.restarts >= now.restarts", "False"),
+    _of(
+        "creation", "exit-is-reported-again", "known is not None and known.restarts >= now.restarts", "False"
+    ),
     _of("ending", "one-worker-is-enough", "(tally.is_elastic(state) and any(done))", "any(done)"),
     _of(
         "ending",

@@ -125,7 +125,7 @@ MUTANTS: Final = (
     ),
     _of("pods", "any-attempt-is-current", "return observation.attempt == replica.attempt\n", "return True\n"),
     _of("pods", "late-unknown-counts", "and not _is_older_than_unknown(replica, observation)", ""),
-    _of("pods", "never-seen-is-gone", "bool(observation.uid or replica.leaving)", "True"),
+    _of("pods", "never-observed-is-gone", "bool(observation.uid or replica.leaving)", "True"),
     _of(
         "pods",
         "old-pod-takes-the-new-one-along",
@@ -180,7 +180,7 @@ MUTANTS: Final = (
     _of("queue", "gone-of-another-workload", "known.uid != observation.gone_uid or", ""),
     _of(
         "queue",
-        "eviction-is-told-twice",
+        "eviction-is-announced-twice",
         "known is not None and known.evicted_at == evicted.changed_at",
         "False",
     ),

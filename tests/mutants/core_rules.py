@@ -53,8 +53,8 @@ MUTANTS: Final = (
         "if observation.generation >= state.generation and observation.labels",
         "if observation.labels",
     ),
-    _of("admission", "invalid-update-is-told-each-time", "if problems != state.ignored:", "if True:"),
-    _of("admission", "frozen-field-is-told-each-time", "if problem not in state.ignored:", "if True:"),
+    _of("admission", "invalid-update-is-announced-each-time", "if problems != state.ignored:", "if True:"),
+    _of("admission", "frozen-field-is-announced-each-time", "if problem not in state.ignored:", "if True:"),
     _of(
         "admission",
         "finished-jobs-change-their-policy",
@@ -69,7 +69,7 @@ MUTANTS: Final = (
     ),
     _of(
         "admission",
-        "terminating-is-told-each-time",
+        "terminating-is-announced-each-time",
         "observation.terminating_since is not None and not state.terminating",
         "observation.terminating_since is not None",
     ),
@@ -124,7 +124,7 @@ MUTANTS: Final = (
     _of("creation", "retry-doubles-at-once", "2 ** min(refusals - 1, 6)", "2 ** min(refusals, 6)"),
     _of(
         "creation",
-        "deletion-refused-is-told-each-time",
+        "deletion-refused-is-announced-each-time",
         "        if is_news(state, observation):\n            yield refused",
         "        if True:\n            yield refused",
     ),

@@ -281,7 +281,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_REFLECTOR,
     ),
     Mutant(
-        "reflector-place-before-it-was-told",
+        "reflector-place-before-it-was-reported",
         _REFLECTOR,
         "            if event.verb is not None:\n"
         "                await self._changed(event.verb, event.object)\n"
@@ -293,7 +293,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_REFLECTOR,
     ),
     Mutant(
-        "reflector-vanished-not-told",
+        "reflector-vanished-not-reported",
         _REFLECTOR,
         "            await self.vanished(uid)\n",
         "            pass\n",

@@ -212,7 +212,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant("codec-present-entry-lifted", _CODEC, "if lifted == raw:", "if False:", _ON_CODEC),
     Mutant(
-        "audit-branch-told-of-each-entry",
+        "audit-branch-reported-for-each-entry",
         _AUDIT,
         "        if is_known:\n            return None\n",
         "",
@@ -278,7 +278,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_LIFE,
     ),
     Mutant(
-        "life-goes-on-behind-what-cannot-be-told",
+        "life-goes-on-behind-what-cannot-be-read",
         _LIFE,
         "            self._whole = False\n",
         "",

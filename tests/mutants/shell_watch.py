@@ -69,14 +69,14 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_WATCHERS,
     ),
     Mutant(
-        "watchers-vanished-not-told",
+        "watchers-vanished-not-reported",
         _WATCHERS,
         "await self._report_gone(uid, synced.at)",
         "pass",
         _ON_WATCHERS,
     ),
     Mutant(
-        "watchers-gone-told-twice",
+        "watchers-gone-reported-twice",
         _WATCHERS,
         "        if track is not None and track.sent != fingerprint(track.gone):\n",
         "        if track is not None:\n",

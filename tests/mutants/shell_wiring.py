@@ -214,7 +214,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_HTTP,
     ),
     Mutant(
-        "intake-taken-name-found-late",
+        "intake-taken-name-discovered-late",
         _INTAKE,
         "            await self._refuse_taken(job)\n",
         "            pass\n",

@@ -52,7 +52,7 @@ async def emptied(harness: Harness, *names: str) -> AsyncIterator[ApiServerClust
 
 
 async def show_log(cluster: ApiServerCluster, namespace: str, pod: str, file: Path, wrote: bytes) -> None:
-    """The pod's container wrote that much: KWOK is told to show `file`, which has lines in CRI's format."""
+    """The pod's container wrote that much: KWOK is asked to show `file`, which has lines in CRI's format."""
     *whole, rest = wrote.split(b"\n")
     pieces = [b"F " + line for line in whole] + ([b"P " + rest] if rest else [])
     lines = [b"2026-01-01T00:00:00.000000000Z stdout %b\n" % piece for piece in pieces]
@@ -73,7 +73,7 @@ async def _empty(admin: Api, path: str) -> None:
 
 
 async def _is_empty(admin: Api, path: str) -> bool:
-    """True if nothing is left of a collection; else it was told to go, and nothing holds it."""
+    """True if nothing is left of a collection; else its deletion was asked for, and nothing holds it."""
     ours = {"fieldSelector": "metadata.name!=kube-root-ca.crt"}  # every namespace has that one, always
     left = (await admin.call("GET", path, query=ours))["items"]
     for manifest in left:

@@ -436,7 +436,7 @@ async def test_every_watch_tells_everything(cluster: Cluster) -> None:
         assert (await next_change(items, lambda _: True)).object["metadata"]["name"] == "mnist"
 
 
-async def test_a_change_that_changes_nothing_is_not_told(cluster: Cluster) -> None:
+async def test_a_change_that_changes_nothing_is_not_reported(cluster: Cluster) -> None:
     await cluster.create(job(labels={"a": "b"}))
     items = cluster.watch()
     await listed(items)
@@ -469,14 +469,14 @@ async def test_an_event_of_a_name_is_written_once(cluster: Cluster) -> None:
     assert await cluster.events(DEMO, owner["metadata"]["uid"]) == [happening(owner, "a")]
 
 
-async def test_events_of_another_job_are_not_told(cluster: Cluster) -> None:
+async def test_events_of_another_job_are_left_out(cluster: Cluster) -> None:
     owner = await cluster.create(job())
     await cluster.emit(happening(owner, "a"))
     assert not await cluster.events(DEMO, "another")
     assert not await cluster.events("other", owner["metadata"]["uid"])
 
 
-async def test_what_happened_to_several_objects_is_told_together_oldest_first(cluster: Cluster) -> None:
+async def test_what_happened_to_several_objects_is_listed_together_oldest_first(cluster: Cluster) -> None:
     owner = await cluster.create(job())
     other = {"metadata": {"uid": "another"}}
     for event in (
@@ -499,7 +499,7 @@ async def test_what_happened_to_several_objects_is_told_together_oldest_first(cl
     assert not await cluster.events_about("other", [uid])
 
 
-async def test_what_happened_to_an_object_is_told_by_its_kind_and_name_too(cluster: Cluster) -> None:
+async def test_what_happened_to_an_object_is_listed_by_its_kind_and_name_too(cluster: Cluster) -> None:
     owner = await cluster.create(job())
     await cluster.emit(happening(owner, "a"))
     meta = owner["metadata"]
@@ -517,7 +517,7 @@ async def written(cluster: Cluster, *, container: str = "", follow: bool = True,
 
 
 async def write(cluster: Cluster, wrote: bytes, folder: Path) -> None:
-    """The simulated pod has written that; a real one has been told to."""
+    """The simulated pod has written that; a real one was asked to."""
     if isinstance(cluster, MemoryCluster):
         cluster.write_log(DEMO, POD.name, wrote)
     elif isinstance(cluster, ApiServerCluster):

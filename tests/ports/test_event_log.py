@@ -125,7 +125,7 @@ async def test_appends_at_the_same_time_are_all_in_the_log_once(log: EventLog) -
     )
 
 
-async def test_the_drafts_of_one_append_stand_side_by_side_whoever_else_appends(log: EventLog) -> None:
+async def test_the_drafts_of_one_append_stand_side_by_side_though_others_append(log: EventLog) -> None:
     jobs = [JobUid(f"job-{number}") for number in range(20)]
     await asyncio.gather(*(log.append(drafts((job, 1), (job, 2), (job, 3))) for job in jobs))
     uids = [record.job for record in await records(log)]
@@ -180,7 +180,7 @@ async def first_of(log: EventLog, text: str) -> list[Record] | None:
     return None if firsts is None else list(firsts)
 
 
-async def test_a_job_is_found_by_a_string_in_its_first_entry_or_the_beginning_of_its_uid(
+async def test_a_job_is_looked_up_by_a_string_in_its_first_entry_or_the_beginning_of_its_uid(
     log: EventLog,
 ) -> None:
     named = [
@@ -197,7 +197,9 @@ async def test_a_job_is_found_by_a_string_in_its_first_entry_or_the_beginning_of
     assert await first_of(log, "rain") == await first_of(log, "%") == []
 
 
-async def test_no_job_is_found_that_way_where_nothing_but_a_snapshot_is_left_of_one(log: EventLog) -> None:
+async def test_no_job_is_looked_up_that_way_where_nothing_but_a_snapshot_is_left_of_one(
+    log: EventLog,
+) -> None:
     (record,) = await log.append([EntryDraft(JOB, 1, b'{"name":"train"}')])
     await log.save_snapshots(record.position, [snapshot(JOB)])
     assert not log.finds_jobs or await first_of(log, "train") == [record]
@@ -267,17 +269,17 @@ async def followed(log: EventLog, after: Position, count: int) -> list[Record]:
     return records
 
 
-async def test_whoever_follows_gets_what_is_there(log: EventLog) -> None:
+async def test_a_follower_gets_what_is_there(log: EventLog) -> None:
     given = await log.append(history(5))
     assert await followed(log, 0, 5) == list(given)
 
 
-async def test_whoever_follows_begins_behind_the_position_it_gives(log: EventLog) -> None:
+async def test_a_follower_begins_behind_the_position_it_gives(log: EventLog) -> None:
     given = await log.append(history(5))
     assert await followed(log, given[2].position, 2) == list(given[3:])
 
 
-async def test_whoever_follows_gets_what_is_appended_meanwhile(log: EventLog) -> None:
+async def test_a_follower_gets_what_is_appended_meanwhile(log: EventLog) -> None:
     given = list(await log.append(drafts((JOB, 1))))
     records: list[Record] = []
     async with asyncio.timeout(90):
@@ -291,7 +293,7 @@ async def test_whoever_follows_gets_what_is_appended_meanwhile(log: EventLog) ->
     assert records == given
 
 
-async def test_whoever_follows_a_log_that_does_not_grow_is_told_so(log: EventLog) -> None:
+async def test_who_follows_a_log_that_does_not_grow_learns_so(log: EventLog) -> None:
     given = await log.append(history(1))
     async with asyncio.timeout(90):
         async for batch, position, _ in log.follow(given[0].position):

@@ -23,7 +23,7 @@ async def known(to: Database) -> KnownLabels:
     return KnownLabels(to)
 
 
-async def test_keys_and_values_are_each_told_once_and_in_order(database: Database) -> None:
+async def test_keys_and_values_are_each_listed_once_and_in_order(database: Database) -> None:
     labels = await known(database)
     ours = JobFilter(namespace="team-a")
     assert sorted(await labels.keys(ours)) == ["Team", "app/name", "team", "tier"]
@@ -34,7 +34,7 @@ async def test_keys_and_values_are_each_told_once_and_in_order(database: Databas
     assert await labels.values(ours, "team' OR 1 = 1 --") == []
 
 
-async def test_what_may_not_be_seen_is_not_told(database: Database) -> None:
+async def test_what_may_not_be_read_is_not_listed(database: Database) -> None:
     labels = await known(database)
     assert "hidden" not in await labels.keys(JobFilter(namespace="team-a"))
     assert await labels.values(JobFilter(namespace="team-a"), "team") == ["a", "b"]
@@ -43,7 +43,7 @@ async def test_what_may_not_be_seen_is_not_told(database: Database) -> None:
     assert await labels.keys(JobFilter([])) == []
 
 
-async def test_no_more_are_told_than_anybody_reads(database: Database) -> None:
+async def test_no_more_are_listed_than_anybody_reads(database: Database) -> None:
     labels = await known(database)
     keys = await labels.keys(JobFilter())
     assert len(keys) == len({*keys}) <= MOST

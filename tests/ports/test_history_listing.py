@@ -234,7 +234,7 @@ async def test_labels_of_before_and_of_jobs_that_are_gone_are_not_kept(
     ]
 
 
-async def test_labels_that_change_later_are_found_and_the_old_ones_are_not(database: Database) -> None:
+async def test_labels_that_change_later_are_matched_and_the_old_ones_are_not(database: Database) -> None:
     log = MemoryLog()
     drafts = job("u1", "alpha", "team-a", [labels(team="a", tier="x")], [labels(team="b")], [labels()])
     projector = HistoryProjector(log, database)

@@ -169,7 +169,7 @@ async def test_a_job_without_a_plan_has_no_replicas(
     assert [job.replicas for job in await view.list_jobs()] == [0]
 
 
-async def test_a_job_is_found_by_uid_or_name(
+async def test_a_job_is_looked_up_by_uid_or_name(
     log: SqliteLog, projector: HistoryProjector, view: History
 ) -> None:
     await log.append(named("u1", "alpha"))
@@ -179,7 +179,7 @@ async def test_a_job_is_found_by_uid_or_name(
     assert await view.find_job("beta") is None
 
 
-async def test_of_several_jobs_of_a_name_the_newest_is_found(
+async def test_of_several_jobs_of_a_name_the_newest_is_meant(
     log: SqliteLog, projector: HistoryProjector, view: History
 ) -> None:
     await log.append([*named("u1", "alpha"), *named("u2", "alpha"), *named("u3", "alpha", "team-b")])
@@ -389,7 +389,7 @@ async def test_two_that_project_the_same_partition_neither_double_nor_lose_anyth
     assert await contents(History(database)) == await from_the_beginning(log, tmp_path)
 
 
-async def test_whoever_comes_back_after_another_has_gone_on_writes_nothing_twice(
+async def test_a_writer_that_comes_back_after_another_has_gone_on_writes_nothing_twice(
     log: SqliteLog, database: Database, tmp_path: Path
 ) -> None:
     sleeper, other = HistoryProjector(log, database), HistoryProjector(log, database)
@@ -534,7 +534,9 @@ def forged(log: MemoryLog, draft: EntryDraft) -> None:
 # ---- entries of a newer release ----
 
 
-async def test_an_entry_whose_cause_is_not_known_is_told(log: SqliteLog, projector: HistoryProjector) -> None:
+async def test_an_entry_whose_cause_is_not_known_is_shown(
+    log: SqliteLog, projector: HistoryProjector
+) -> None:
     await log.append([*newer_cause(), *history(2, OTHER)])
     await projector.advance()
     entries = await projector.history.entries(JOB)

@@ -121,7 +121,7 @@ async def test_putting_nothing_changes_nothing(inbox: Inbox) -> None:
     assert await inbox.waiting() == 0
 
 
-async def test_the_observations_of_one_writer_keep_their_order_whoever_else_writes(again: Again) -> None:
+async def test_the_observations_of_one_writer_keep_their_order_though_others_write(again: Again) -> None:
     async def write(job: JobUid) -> None:
         mine = await again()
         for number in range(20):

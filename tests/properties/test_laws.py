@@ -72,7 +72,7 @@ def test_folding_the_history_or_a_snapshot_gives_the_state(life: Life) -> None:
 
 
 @law()
-def test_the_labels_known_are_those_seen_last_until_the_job_is_deleted(life: Life) -> None:
+def test_the_labels_known_are_those_observed_last_until_the_job_is_deleted(life: Life) -> None:
     story = life.submitted()
     for step in life.happening_to(story):
         if step[0] in ("label", "resync") and not story.state.deleted:

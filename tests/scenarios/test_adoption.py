@@ -11,7 +11,7 @@ from statemachine.state import JobState
 from tests.support.pytorchjob import TorchStory, training
 from tests.support.scenario import Story, workers
 
-TOLD = ("Adopted", "The ledger of this job begins here; what was before is not known.")
+ADOPTED = ("Adopted", "The ledger of this job begins here; what was before is not known.")
 
 
 def restarted() -> Story:
@@ -31,7 +31,7 @@ def again(story: Story) -> Story:
 def test_a_job_that_runs_goes_on_with_its_pods_its_counts_and_its_start() -> None:
     before = restarted()
     story = again(before)
-    assert TOLD in story.announced()
+    assert ADOPTED in story.announced()
     assert "Created" not in story.reasons
     story.pod("worker-0", "Running", attempt=1, uid="a").pod("worker-1", "Running", attempt=2, uid="b")
     assert story.pods == ["worker-0.1", "worker-1.2"]

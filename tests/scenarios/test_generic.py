@@ -77,7 +77,7 @@ def test_a_failure_rule_is_met_by_all_that_it_names() -> None:
     )
 
 
-def test_the_first_rule_in_the_list_is_the_one_that_is_told() -> None:
+def test_the_first_rule_in_the_list_is_the_one_that_is_named() -> None:
     of = ruled(replicas("worker", 2), success=[{"worker": [1]}], failure=[{"worker": [0]}, {"worker": [0]}])
     story = started(of).pod("worker-0", "Failed")
     assert story.condition("Failed") == ("True", "Failed", 'The job is failed with rule: { "worker": [0] }')
@@ -231,7 +231,7 @@ def test_t16_unknown_when_all_that_live_are() -> None:
     assert story.condition("Running") == ("Unknown", "StatusUnknown", text)
 
 
-def test_t17_one_that_is_seen_again_is_enough() -> None:
+def test_t17_one_that_is_observed_again_is_enough() -> None:
     story = started(spec()).pod("worker-0", "Unknown").pod("worker-1", "Unknown")
     assert story.phase is Phase.UNKNOWN
     assert story.at(9).pod("worker-1", "Running").phase is Phase.RUNNING

@@ -4,7 +4,7 @@ from statemachine.observations import TimerFired
 from tests.support.scenario import Story, workers
 
 
-def test_a_pod_that_is_seen_before_its_job_says_nothing() -> None:
+def test_a_pod_that_is_observed_before_its_job_says_nothing() -> None:
     known, unknown = Story(workers(1)).submit(), Story(workers(1))
     assert unknown.see(known.pod_seen("worker-0", "Running")).last == ()
     assert (unknown.state.replicas, unknown.status) == ({}, {})
@@ -22,7 +22,7 @@ def test_of_a_deleted_job_no_pod_is_wanted_and_no_timer_runs() -> None:
     ]
 
 
-def test_a_deletion_is_told_once() -> None:
+def test_a_deletion_is_recorded_once() -> None:
     story = Story(workers(1)).submit().all_pods("Running").delete()
     assert story.last != ()
     assert story.delete().last == ()

@@ -83,7 +83,7 @@ def test_t4_a_job_is_initialized_when_the_launcher_too_has_been_made() -> None:
     assert story.phase is Phase.PENDING
 
 
-def test_t5_a_refused_launcher_is_told_and_tried_again() -> None:
+def test_t5_a_refused_launcher_is_announced_and_tried_again() -> None:
     story = job().ready("worker-0", "worker-1")
     story.refused(status_=403, message="quota", name="gpt-launcher", replica="launcher-0", attempt=1)
     assert story.condition("Initialized") == ("False", "InitializationFailed", "quota")
@@ -174,7 +174,7 @@ def test_t18_a_worker_deleted_before_there_is_a_launcher_is_made_again() -> None
     assert story.pods == ["worker-0.2", "worker-1.1", "launcher-0.1"]
 
 
-def test_t18_sshd_ends_with_0_when_it_is_told_to_which_is_no_end_of_its_own() -> None:
+def test_t18_sshd_ends_with_0_when_it_is_stopped_which_is_no_end_of_its_own() -> None:
     story = job().ready("worker-0").pod("worker-0", "Succeeded", exit_code=0, deleting=True)
     assert story.phase is Phase.PENDING
     assert story.gone("worker-0").pods == ["worker-0.2", "worker-1.1"]

@@ -517,7 +517,7 @@ def test_a_pod_that_is_refused_for_now_is_tried_again() -> None:
     assert story.state.timers["retry"] == START + timedelta(seconds=1)
 
 
-def test_a_pod_that_is_refused_for_days_is_not_told_of_again() -> None:
+def test_a_pod_that_is_refused_for_days_is_not_announced_again() -> None:
     story = TorchStory(training()).submit()
     for _ in range(7):
         story.refused(status_=403, message="quota", replica="worker-0", attempt=1).timer("retry")
@@ -542,7 +542,7 @@ def test_a_deletion_that_is_refused_is_a_condition_that_is_never_the_last() -> N
     assert story.status["conditions"][0]["status"] == "False"
 
 
-def test_a_refused_autoscaler_is_told_of_once_and_holds_up_nothing() -> None:
+def test_a_refused_autoscaler_is_announced_once_and_holds_up_nothing() -> None:
     elastic = {"metrics": [{"type": "Resource"}]}
     story = TorchStory(training(master=False, elastic=elastic)).submit()
     assert "HorizontalPodAutoscaler/retry" in story.children
@@ -554,7 +554,7 @@ def test_a_refused_autoscaler_is_told_of_once_and_holds_up_nothing() -> None:
     assert story.reasons.count("FailedCreateHorizontalPodAutoscaler") == 2
 
 
-def test_an_autoscaler_that_is_refused_after_the_end_is_not_told_of_and_waited_for_no_more() -> None:
+def test_an_autoscaler_that_is_refused_after_the_end_is_not_announced_and_waited_for_no_more() -> None:
     elastic = {"metrics": [{"type": "Resource"}]}
     story = TorchStory(training(master=False, elastic=elastic)).submit().up()
     story.pod("worker-0", "Succeeded")

@@ -26,7 +26,7 @@ DIFFERS: Final[Mapping[str, str]] = {
 
 
 class Peered(TorchStory):
-    """A story told by the commands that the operator was watched with."""
+    """A story of the commands that the operator was watched with."""
 
     def __init__(self, recording: Mapping[str, Any]) -> None:
         super().__init__(recording["spec"], name=recording["name"])
@@ -75,7 +75,7 @@ class Peered(TorchStory):
 
 def recorded(path: Path) -> dict[str, Any]:
     recording: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    # our stories are all told in one namespace
+    # our stories all play in one namespace
     text = json.dumps(recording).replace(recording["namespace"], "demo")
     again: dict[str, Any] = json.loads(text)
     return again

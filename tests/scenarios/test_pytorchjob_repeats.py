@@ -26,7 +26,7 @@ def test_a_pod_that_is_known_again_was_made_once() -> None:
     assert list(story.announced()).count(POD) == 1
 
 
-def test_an_exit_is_told_once_and_again_after_a_restart_in_place() -> None:
+def test_an_exit_is_reported_once_and_again_after_a_restart_in_place() -> None:
     story = up(policy="OnFailure")
     story.pod("worker-0", "Running", containers=ended()).pod(
         "worker-0", "Running", containers=ended(), deleting=True

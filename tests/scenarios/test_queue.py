@@ -122,7 +122,7 @@ def test_a_reserved_quota_waits_for_admission_checks() -> None:
     )
 
 
-def test_an_admission_is_told_with_cluster_queue_and_flavors() -> None:
+def test_an_admission_is_announced_with_cluster_queue_and_flavors() -> None:
     story = queued()
     story.see(admitted(story, 10)).at(11).suspend(on=False)
     incidents = [incident for incident in why(story).incidents if incident.kind is IncidentKind.ADMISSION]
@@ -163,7 +163,7 @@ def test_another_admission_makes_a_preemption_good() -> None:
     assert "So far: 1 abnormal incident, made good." in explanation.answer
 
 
-def test_a_preemption_that_was_over_before_anybody_looked_is_told_once() -> None:
+def test_a_preemption_that_was_over_before_anybody_looked_is_announced_once() -> None:
     story = queued()
     story.see(admitted(story, 10))
     back = (
@@ -296,7 +296,7 @@ def test_the_history_tells_it_in_both_languages() -> None:
     assert events_words(story.last) == "QueueChanged waiting (Preempted)"
 
 
-def test_the_explanation_is_told_in_chinese() -> None:
+def test_the_explanation_is_there_in_chinese() -> None:
     answer = explain(preempted(queued()).steps, "zh").answer
     assert answer.startswith("Job 自 2024-01-09 15:00:21 UTC 起挂起")
 

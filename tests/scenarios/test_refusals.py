@@ -38,7 +38,7 @@ def test_t14_nothing_is_tried_again_while_the_job_is_paused() -> None:
     assert story.pause().state.timers == {}
 
 
-def test_t5_refusals_that_are_silent_are_told_again_after_a_pause() -> None:
+def test_t5_refusals_that_are_silent_are_announced_again_after_a_pause() -> None:
     story = refused(7)
     entries = len(story.entries)
     assert len(quota(story).entries) == entries

@@ -57,7 +57,9 @@ def test_r2_an_invalid_update_does_not_change_a_running_job() -> None:
     assert story.reasons.count("InvalidUpdate") == 1
     assert story.status["observedGeneration"] == 2
     story.edit(runPolicy={"backoffLimit": 8})
-    assert (story.reasons.count("InvalidUpdate"), story.status["observedGeneration"]) == (1, 3), "told once"
+    assert (story.reasons.count("InvalidUpdate"), story.status["observedGeneration"]) == (1, 3), (
+        "announced once"
+    )
     story.edit(runPolicy={"backoffLimit": -1})
     assert story.reasons.count("InvalidUpdate") == 2, "another problem"
 
@@ -141,7 +143,7 @@ def test_the_cause_class_of_a_pod_that_ends_while_somebody_deletes_it() -> None:
     assert failed.cause.kind is CauseClass.APPLICATION_EXIT
 
 
-def test_the_cause_class_of_a_pod_that_is_gone_says_whether_its_deletion_was_seen() -> None:
+def test_the_cause_class_of_a_pod_that_is_gone_says_whether_its_deletion_was_observed() -> None:
     story = started(2).pod("worker-1", "Running", deleting=True).gone("worker-1")
     (lost,) = [event for event in story.last if isinstance(event, ReplicaLost)]
     assert lost.cause.kind is CauseClass.DELETED_BY_SOMEONE
@@ -354,7 +356,7 @@ def elastic(least: int, most: int, expected: int) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("bounds", [{}, {"minReplicas": 1, "maxReplicas": 5}])
-def test_g21_a_wish_for_more_replicas_of_a_job_that_is_not_elastic_is_told_once(
+def test_g21_a_wish_for_more_replicas_of_a_job_that_is_not_elastic_is_refused_once(
     bounds: dict[str, int],
 ) -> None:
     story = started(2, elastic=bounds).edit(elastic={"expectedReplicas": 4})

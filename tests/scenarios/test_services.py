@@ -36,7 +36,7 @@ def test_a_new_job_has_one_for_all_where_services_have_names() -> None:
     assert len(story.pods) == 3
 
 
-def test_a_job_that_was_seen_before_that_has_one_for_each_replica() -> None:
+def test_a_job_that_was_observed_before_that_has_one_for_each_replica() -> None:
     assert services(Story(workers(2)).submit()) == ["mnist-7ac1b-worker-0", "mnist-7ac1b-worker-1"]
 
 

@@ -15,7 +15,7 @@ def test_a_late_report_of_the_pod_before_is_not_of_the_one_that_is_awaited() -> 
     assert (story.replica("worker-1").attempt, story.replica("worker-1").uid) == (2, "")
 
 
-def test_a_pod_that_is_awaited_is_not_lost_because_nobody_has_seen_it() -> None:
+def test_a_pod_that_is_awaited_is_not_lost_because_nobody_has_observed_it() -> None:
     story = Story(workers(1)).submit().gone("worker-0")
     assert story.last == ()
     assert story.pods == ["worker-0.1"]
@@ -52,7 +52,7 @@ def test_t6_a_late_report_of_a_pod_that_could_not_start_does_not_end_the_job() -
     assert story.see(late).last == ()
 
 
-def test_nothing_is_told_of_a_pod_that_has_ended_not_even_its_deletion() -> None:
+def test_nothing_is_recorded_of_a_pod_that_has_ended_not_even_its_deletion() -> None:
     story = Story(workers(2, policy="Never")).submit().all_pods("Running").pod("worker-1", "Succeeded")
     assert story.pod("worker-1", "Succeeded", deleting=True).last == ()
 

@@ -207,7 +207,7 @@ async def repeat(world: World) -> None:
             return  # it goes to and fro, nothing tells an old report of it; the watch repeats the newest
         if isinstance(cause, JobObserved) and _is_relabelled(world, cause):
             world.harmed = (
-                True  # the bridge has told the newest labels, and does so again only after its start
+                True  # the bridge has reported the newest labels, and does so again only after its start
             )
         world.fault("observed_again", f"the cause of {record.job} {record.seq} is delivered again")
         await world.process.controller.engine.source.observe(cause)

@@ -114,7 +114,7 @@ def restarts_are_counted_once(_: World, story: Story, step: LoggedEntry) -> Verd
 
 
 def budgets_are_kept(_: World, story: Story, step: LoggedEntry) -> Verdicts:
-    """No restart is granted above the limit that holds then, the replica's or the job's, and that one is told."""
+    """No restart is granted above the limit that holds then, the replica's or the job's, and that is announced."""
     times = story.counts["restarts of a replica"]
     for before, event in step.events:
         if isinstance(event, e.RestartScheduled):
@@ -170,12 +170,12 @@ def attempts_count_up(_: World, story: Story, step: LoggedEntry) -> Verdicts:
 
 
 def a_pod_is_of_one_attempt(_: World, story: Story, step: LoggedEntry) -> Verdicts:
-    """No pod is told of as made for a second replica, or for a second attempt of its own."""
+    """No pod is reported as made for a second replica, or for a second attempt of its own."""
     for before, event in step.events:
         if isinstance(event, e.ReplicaCreated):
             now = event.replica, before.replicas[event.replica].attempt
             first = story.made.setdefault(event.uid, now)
-            yield None if first == now else f"{event.uid} is told of as {now}, and was {first}"
+            yield None if first == now else f"{event.uid} is reported as {now}, and was {first}"
 
 
 def an_end_is_told_once(_: World, story: Story, step: LoggedEntry) -> Verdicts:
@@ -184,7 +184,11 @@ def an_end_is_told_once(_: World, story: Story, step: LoggedEntry) -> Verdicts:
     for _before, event in step.events:
         if isinstance(event, e.ReplicaFailed | e.ReplicaSucceeded | e.ReplicaEnded):
             ends[event.uid] += 1
-            yield None if ends[event.uid] == 1 else f"the end of {event.uid} is told {ends[event.uid]} times"
+            yield (
+                None
+                if ends[event.uid] == 1
+                else f"the end of {event.uid} is recorded {ends[event.uid]} times"
+            )
 
 
 def launchers_come_when_workers_wait(_: World, __: Story, step: LoggedEntry) -> Verdicts:

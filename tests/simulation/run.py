@@ -116,7 +116,7 @@ async def _submit(world: World) -> None:
 
 
 async def _rest(world: World, watch: Watch) -> None:
-    """No fault any more: the watches have told everything, and everything has been done."""
+    """No fault any more: the watches have reported everything, and everything has been done."""
     await asyncio.sleep(LATEST)
     world.cluster.drop_watches()
     if world.harmed or world.weather.late_unseen:

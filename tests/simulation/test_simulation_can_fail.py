@@ -81,7 +81,7 @@ def refusals_are_said_for_ever(patch: pytest.MonkeyPatch) -> None:
         pods_do_not_know_where_to_look,
     ],
 )
-def test_what_is_broken_is_found(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_broken_is_detected(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:
     breaking(monkeypatch)
     with pytest.raises(Broken, match="make sim SEED="):
         _simulate_many()
@@ -99,7 +99,7 @@ def progress_stays(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("breaking", [a_pod_that_is_to_go_starts, progress_stays])
-def test_a_step_that_the_table_of_replicas_lacks_is_found(
+def test_a_step_that_the_table_of_replicas_lacks_is_detected(
     breaking: Breaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     breaking(monkeypatch)
@@ -174,7 +174,9 @@ def workers_are_made_again_beside_a_launcher(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("breaking", [launchers_do_not_wait, workers_are_made_again_beside_a_launcher])
-def test_what_is_broken_about_launchers_is_found(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_broken_about_launchers_is_detected(
+    breaking: Breaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
     breaking(monkeypatch)
     with pytest.raises(Broken, match=r"launchers_come_when_workers_wait|was asked for"):
         _simulate_many(LAUNCHER)
@@ -191,7 +193,7 @@ def the_pods_of_another_scale_are_not_waited_for(patch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     "breaking", [another_scale_starts_nothing_anew, the_pods_of_another_scale_are_not_waited_for]
 )
-def test_what_is_broken_about_scales_is_found(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_broken_about_scales_is_detected(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:
     breaking(monkeypatch)
     with pytest.raises(Broken, match="pods_of_two_scales_do_not_meet"):
         _simulate_many(DEEPSPEED)

@@ -52,7 +52,7 @@ EXEMPTIONS: Final = {
         0.01,
     ),
     "controller killed before rest": Exemption(
-        "an object that no watch tells of was made or deleted, or old labels were told: only the next visit sees it",
+        "an object that no watch tells of was made or deleted, or old labels were sent: only the next visit sees it",
         0.4,
     ),
 }

@@ -96,7 +96,7 @@ class World:
         self.changes = 0
         self.harmed = False
         """Only the next visit, or the next list, shows it: an object that no controller watches was made or deleted
-        behind its back, or old labels were told as news."""
+        behind its back, or old labels were reported as news."""
         self.untold: set[JobUid] = set()
         """Jobs whose histories cannot be read in full: a newer release has written in them."""
         self.unreadable: set[JobUid] = set()

@@ -38,7 +38,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 
 
 class Queued:
-    """PyTorchJobs in one namespace, queue `team` there, and what is told of them."""
+    """PyTorchJobs in one namespace, queue `team` there, and what is reported of them."""
 
     def __init__(self, plane: Cluster, namespace: str, controller: ControllerProcess) -> None:
         self.plane, self.namespace, self.controller = plane, namespace, controller
@@ -96,7 +96,7 @@ class Queued:
         return incidents[-1]
 
     def phase(self, name: str, phase: str) -> dict[str, Any]:
-        """What is told once the job has this phase."""
+        """What is reported once the job has this phase."""
         return self.tells(name, f"{name} is {phase}", lambda it: it["phase"] == phase)
 
     def uid(self, name: str) -> str:
@@ -188,7 +188,7 @@ def test_a_job_is_admitted_waits_and_is_preempted(plane: ControlPlane, team: Que
         print(team.waits("first", "Kueue to admit the job to queue team"))
 
 
-def test_a_preemption_while_the_controller_was_away_is_told(
+def test_a_preemption_while_the_controller_was_away_is_reported(
     plane: ControlPlane, team: Queued, tmp_path: Path
 ) -> None:
     with Kueue(plane, tmp_path / "kueue"):

@@ -61,7 +61,7 @@ class TroubledCluster(FaultyCluster):
         self._looked: set[str] = set()
         """Pods that this life knows from looks at them, as watches do not show them: they lost their labels."""
         self._listed_at = 0.0
-        """When (the loop's time) a watch last had told everything: reads are not older."""
+        """When (the loop's time) a watch last had reported everything: reads are not older."""
         self._is_silent = False
         """The open watch brings nothing any more, and no bookmarks."""
 

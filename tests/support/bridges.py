@@ -1,4 +1,4 @@
-"""The two ports of a bridge as tests fill them: a log that is told what it knows, and signals that are kept."""
+"""The two ports of a bridge as tests fill them: a log that knows what a test gives it, and signals that are kept."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

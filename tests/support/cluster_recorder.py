@@ -38,7 +38,7 @@ class PodRecord:
     is_running: bool = False
     is_deleting: bool = False
     is_to_end: bool = False
-    """Its simulated node was told to end it, from the beginning or since."""
+    """Its simulated node was asked to end it, from the beginning or since."""
     changed: float = 0.0
     """When it was stored last, on the monotonic clock."""
     ended: str = ""

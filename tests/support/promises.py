@@ -67,7 +67,7 @@ BREACHES: Final = (
     Breach(
         "An outdated process does no harm",
         "A projector that lags behind deletes pods of attempts that it has not heard of.",
-        "tests/unit/projectors/test_diff.py::test_a_pod_of_a_later_attempt_than_the_state_knows_is_told_again_and_left_alone",
+        "tests/unit/projectors/test_diff.py::test_a_pod_of_a_later_attempt_than_the_state_knows_is_reported_again_and_left_alone",
         "projectors.diff:_pod",
         "attempt > replica.attempt and not state.deleted",
         "False",
@@ -75,7 +75,7 @@ BREACHES: Final = (
     Breach(
         "A pod's end is in the log before its finalizer goes",
         "A pod that has ended is released although the log does not have its end.",
-        "tests/unit/projectors/test_diff.py::test_a_pod_that_has_ended_is_held_until_the_log_has_its_end_whoever_deletes_it",
+        "tests/unit/projectors/test_diff.py::test_a_pod_that_has_ended_is_held_until_the_log_has_its_end_no_matter_who_deletes_it",
         "projectors.diff:_end_is_known",
         "return False",
         "return True",

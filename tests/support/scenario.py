@@ -96,7 +96,7 @@ class Story:
 
     @property
     def steps(self) -> Sequence[LifeStep]:
-        """The entries so far, as views of a life are told them."""
+        """The entries so far, as views of a life get them."""
         return list(retold(JobState(self.uid), self.entries))
 
     # ---- when ----------------------------------------------------------------------------------------------------

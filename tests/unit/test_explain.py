@@ -1,4 +1,4 @@
-"""Entries → why: each thing that can happen to a job, told with its cause and what followed."""
+"""Entries → why: each thing that can happen to a job, with its cause and what followed."""
 
 from datetime import timedelta
 from typing import Any
@@ -91,7 +91,7 @@ def test_the_root_cause_is_the_first_failure_of_the_chain_that_ended_the_job() -
     assert (why.restarts.spent, why.restarts.left) == (1, 0)
 
 
-def test_the_first_failure_is_the_one_that_happened_first_not_the_one_seen_first() -> None:
+def test_the_first_failure_is_the_one_that_happened_first_not_the_one_observed_first() -> None:
     story = running(2, policy="Never")
     story.at(30).pod("worker-0", "Failed", exit_code=1, happened_at=START + timedelta(seconds=29))
     assert story.phase == "Failed"
@@ -126,7 +126,7 @@ def test_failures_of_the_infrastructure_are_named_as_such(fields: Any, cause: Ca
     assert says in incident.says
 
 
-def test_a_pod_that_vanished_is_told_with_its_cost_and_its_return() -> None:
+def test_a_pod_that_vanished_is_explained_with_its_cost_and_its_return() -> None:
     story = running().at(9).gone("worker-1").at(12).pod("worker-1", "Running")
     incident = the(story, IncidentKind.LOSS)
     assert incident.says.endswith("It is created again, at no cost to the restart budget.")
@@ -197,12 +197,12 @@ def test_scaling_tells_from_what_to_what_by_whom_and_which_pods() -> None:
     assert explain(story.steps).normal
 
 
-def test_a_change_of_the_run_policy_is_told_with_its_new_value() -> None:
+def test_a_change_of_the_run_policy_is_explained_with_its_new_value() -> None:
     story = running().edit(runPolicy={"backoffLimit": 9})
     assert the(story, IncidentKind.CHANGE).says == "spec.runPolicy.backoffLimit (now 9) was changed by alice."
 
 
-def test_a_change_that_is_not_allowed_is_told_with_the_reason() -> None:
+def test_a_change_that_is_not_allowed_is_explained_with_the_reason() -> None:
     story = running().edit(replicaSpecs=workers(5)["replicaSpecs"])
     assert the(story, IncidentKind.CHANGE).says.startswith("A change by alice was ignored: ")
 
@@ -251,7 +251,7 @@ def test_an_invalid_spec_is_the_root_cause_with_its_field() -> None:
     assert why.restarts is None
 
 
-def test_a_deadline_is_told_with_its_length_and_whom_it_cost() -> None:
+def test_a_deadline_is_explained_with_its_length_and_whom_it_cost() -> None:
     story = running(runPolicy={"activeDeadlineSeconds": 60})
     assert explain(story.steps).waits_for[0].next_try_at == START + timedelta(seconds=60)
     story.timer("deadline")
@@ -260,14 +260,14 @@ def test_a_deadline_is_told_with_its_length_and_whom_it_cost() -> None:
     assert the(story, IncidentKind.CLEAN_UP).led_to[0].replicas == ("worker-0", "worker-1")
 
 
-def test_a_lost_status_is_told_until_it_is_known_again() -> None:
+def test_a_lost_status_is_explained_until_it_is_known_again() -> None:
     story = running().at(9).pod("worker-0", "Unknown", containers=())
     assert explain(story.steps).answer.startswith("It is not known how the job is")
     story.at(15).pod("worker-0", "Running")
     assert the(story, IncidentKind.STATUS_LOST).over_at == START + timedelta(seconds=15)
 
 
-def test_a_deletion_is_told_with_whom_and_until_nothing_is_left() -> None:
+def test_a_deletion_is_explained_with_whom_and_until_nothing_is_left() -> None:
     story = running().at(40).delete().gone("worker-0").at(44).gone("worker-1")
     why = explain(story.steps)
     assert why.answer == "The job was deleted by alice at 2024-01-09 15:00:40 UTC, while it was Running."

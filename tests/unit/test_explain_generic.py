@@ -47,7 +47,7 @@ def test_restarts_are_counted_for_each_replica() -> None:
     assert [word.rpartition(". ")[2] for word in said] == ["It is restarted (restart 1 of 1)."] * 2
 
 
-def test_a_job_none_of_whose_replicas_can_be_seen_waits_for_all_of_them() -> None:
+def test_a_job_none_of_whose_replicas_is_observed_waits_for_all_of_them() -> None:
     why = explain(started(spec()).pod("worker-0", "Unknown").pod("worker-1", "Unknown").steps)
     assert why.answer.startswith("It is not known how the job is: the status of all its replicas is lost.")
     assert why.incidents[-1].says == "The status of none of the job's replicas can be obtained."

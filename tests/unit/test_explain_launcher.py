@@ -38,7 +38,7 @@ def test_a_worker_that_fails_before_the_launcher_is_made_is_why_the_job_failed()
     assert "The job goes on" not in incident(story, IncidentKind.FAILURE)
 
 
-def test_a_worker_that_ends_with_0_before_that_is_told_with_its_exit_code() -> None:
+def test_a_worker_that_ends_with_0_before_that_is_explained_with_its_exit_code() -> None:
     story = job().at(4).pod("worker-1", "Succeeded")
     why = explain(story.steps)
     assert why.answer.startswith("The job has failed: worker-1 ended before launcher-0 was created")

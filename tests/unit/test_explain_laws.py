@@ -113,7 +113,7 @@ def test_every_history_can_be_explained_at_every_entry(story: Story) -> None:
 
 @settings(max_examples=100)
 @given(stories())
-def test_what_was_told_stays_told(story: Story) -> None:
+def test_what_was_explained_stays_explained(story: Story) -> None:
     """Later entries add incidents and consequences; they take nothing away and change no sentence."""
     earlier: list[str] = []
     steps = story.steps

@@ -14,7 +14,7 @@ def why(story: TorchStory) -> Explanation:
     return explain(story.steps)
 
 
-def test_a_restart_is_told_with_its_cause() -> None:
+def test_a_restart_is_reported_with_its_cause() -> None:
     story = up().at(20).pod("worker-0", "Failed", exit_code=137).at(21).gone("worker-0")
     story.at(25).pod("worker-0", "Running")
     (restart,) = [incident for incident in why(story).incidents if incident.kind is IncidentKind.RESTART]
@@ -29,7 +29,7 @@ def test_a_worker_that_ends_the_job_is_named() -> None:
     assert "The job goes on" not in as_text(why(up().pod("worker-1", "Failed", exit_code=2)))
 
 
-def test_too_many_restarts_in_place_are_told_as_such() -> None:
+def test_too_many_restarts_in_place_are_named_as_such() -> None:
     story = up(policy="OnFailure", backoffLimit=2).at(20).pod("worker-0", "Running", containers=running(2))
     assert "has reached the specified backoff limit" in why(story).answer
 
@@ -39,7 +39,7 @@ def test_the_budget_is_used_up_by_pods_made_again() -> None:
     assert "worker-0 failed, and the restart budget is used up" in why(story).answer
 
 
-def test_an_eviction_is_told_by_the_node_s_words() -> None:
+def test_an_eviction_is_explained_in_the_node_s_words() -> None:
     waiting = (Container(name="pytorch", state=ContainerStatus.WAITING),)
     story = up(policy="OnFailure").at(20)
     story.pod("worker-0", "Failed", containers=waiting, reason="Evicted", message="low on memory")

@@ -246,7 +246,7 @@ async def test_every_loop_of_a_controller_is_watched() -> None:
 
 
 @on_simulated_time
-async def test_a_projector_that_hangs_is_noticed_and_one_that_waits_for_the_cluster_is_not() -> None:
+async def test_a_projector_that_hangs_is_unhealthy_and_one_that_waits_for_the_cluster_is_not() -> None:
     cluster, time, answers = MemoryCluster(), Time(), [0]
     hangs = asyncio.Event()
 

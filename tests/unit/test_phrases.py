@@ -56,7 +56,7 @@ def test_a_translation_says_all_that_the_phrase_says(template: str) -> None:
     assert names(CHINESE[template]) == names(template)
 
 
-def test_a_life_is_told_in_chinese_without_a_word_of_english() -> None:
+def test_a_life_in_chinese_has_no_word_of_english() -> None:
     story = Story(workers(2, runPolicy={"backoffLimit": 1})).submit().all_pods("Running")
     story.at(20).pod("worker-1", "Failed", containers=OOM, node="node-1").at(22).gone("worker-1")
     story.at(25).pod("worker-1", "Running").at(30).pod("worker-0", "Failed", containers=FAILED)
@@ -85,7 +85,7 @@ def test_what_a_cluster_says_stays_as_it_was_said() -> None:
     )
 
 
-def test_what_was_noticed_is_said_in_both_languages() -> None:
+def test_what_was_observed_is_said_in_both_languages() -> None:
     story = Story(workers(1)).submit().all_pods("Running").pod("worker-0", "Failed", containers=OOM)
     causes = [words.seen_words(entry.cause) for entry in story.entries]
     assert in_words(causes[0]) == "job, generation 1 by alice"

@@ -51,7 +51,7 @@ def test_a_late_report_of_an_earlier_run_says_nothing(late: Container) -> None:
     assert story.last == ()
 
 
-def test_what_was_seen_of_containers_is_kept_when_the_pod_is_heard_of_no_more() -> None:
+def test_what_was_observed_of_containers_is_kept_when_no_more_reports_of_the_pod_come() -> None:
     story = started().at(20).pod("worker-0", "Unknown", containers=[doing(RUNNING, 2)])
     assert story.replica("worker-0").containers == (doing(RUNNING, 2),)
     assert story.at(21).pod("worker-0", "Unknown", containers=[doing(RUNNING, 2)]).last == ()

@@ -63,7 +63,7 @@ def test_a_changed_byte_breaks_the_chain_behind_it() -> None:
     assert difference.seq == 3 or "does not name entry 3" in difference.says
 
 
-def test_a_missing_entry_is_found() -> None:
+def test_a_missing_entry_is_reported() -> None:
     life = story()
     verification = Verification()
     for record in records(life.bodies):
@@ -110,7 +110,7 @@ def test_entries_of_another_policy_are_folded_and_counted_only() -> None:
     assert (outcome.decided_again, outcome.only_folded) == (6, 1)
 
 
-def test_a_record_that_cannot_be_read_is_found_and_ends_the_history() -> None:
+def test_a_record_that_cannot_be_read_is_reported_and_ends_the_history() -> None:
     bodies = story().bodies
     bodies[3] = b"{"
     outcome = verdict(bodies)
@@ -120,7 +120,7 @@ def test_a_record_that_cannot_be_read_is_found_and_ends_the_history() -> None:
     assert outcome.decided_again == 3
 
 
-def test_a_snapshot_of_another_state_is_found() -> None:
+def test_a_snapshot_of_another_state_is_reported() -> None:
     life = story()
     wrong = replace(snapshot(life, 4), body=encode_state(Story(workers(2)).submit().state))
     difference = verdict(life.bodies, wrong).difference
@@ -128,14 +128,14 @@ def test_a_snapshot_of_another_state_is_found() -> None:
     assert difference.says == "the snapshot holds another state than the entries fold to"
 
 
-def test_a_snapshot_of_another_entry_is_found() -> None:
+def test_a_snapshot_of_another_entry_is_reported() -> None:
     life = story()
     difference = verdict(life.bodies, replace(snapshot(life, 4), head="0" * 64)).difference
     assert difference is not None
     assert difference.says == "the snapshot names another entry than the log has there"
 
 
-def test_a_snapshot_ahead_of_the_log_is_found() -> None:
+def test_a_snapshot_ahead_of_the_log_is_reported() -> None:
     life = story()
     difference = verdict(life.bodies[:3], snapshot(life, 4)).difference
     assert difference is not None

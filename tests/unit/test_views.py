@@ -30,7 +30,7 @@ def job(story: TorchStory) -> dict[str, Any]:
     }
 
 
-def test_the_phase_is_told_by_the_conditions() -> None:
+def test_the_phase_follows_from_the_conditions() -> None:
     story = TorchStory(training()).submit()
     phases = [phase_of(job(story))]
     for act in (
@@ -131,7 +131,7 @@ def cluster_of_one() -> Iterator[Callable[[dict[str, Any]], ClusterJobs]]:
 IN_QUEUE = {"kueue.x-k8s.io/queue-name": "team-a"}
 
 
-def test_whoever_pauses_a_job_in_a_queue_is_told_that_kueue_decides() -> None:
+def test_who_pauses_a_job_in_a_queue_learns_that_kueue_decides() -> None:
     job = {
         "apiVersion": "kubeflow.org/v1",
         "kind": "PyTorchJob",

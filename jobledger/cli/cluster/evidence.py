@@ -42,7 +42,7 @@ def evidence(
     """List the pods that wait for the controller to write down how they ended, or release them.
 
     A controller that runs releases every pod by itself once its end is in the log. What is released here before that
-    is told in histories as "evidence lost".
+    is shown in histories as "evidence lost".
     """
     import asyncio
     from pathlib import Path

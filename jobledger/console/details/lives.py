@@ -48,7 +48,7 @@ class KeptPicture:
 class KeptLife:
     """A job as its entries tell it; those that cannot be read end it, and `doubt` says so.
 
-    Pages are made in threads beside the one that adds. `entries` and the kept states only grow; what is told of all
+    Pages are made in threads beside the one that adds. `entries` and the kept states only grow; what is shown of all
     of them together is asked for and added to in turns.
     """
 
@@ -97,7 +97,7 @@ class KeptLife:
         self._drawing.take(step)
 
     def _doubt(self, record: Record, step: LifeStep) -> str:
-        """Why nothing can be told beyond the record; empty where it casts no doubt on the job."""
+        """Why nothing can be read beyond the record; empty where it casts no doubt on the job."""
         tracked = self._life.tracked
         untold = f"entry {record.seq}: {step.fault}" if step.events else ""
         return tracked.quarantined or tracked.suspicious or untold

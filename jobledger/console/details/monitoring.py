@@ -76,7 +76,7 @@ class Measurer:
         """None where there is no source, or the job has had no time yet.
 
         Raises:
-            NoRight: the caller may not list pods, and so is not told of them.
+            NoRight: the caller may not list pods, and so learns nothing of them.
         """
         state = subject.state
         if self._monitor is None or state is None:

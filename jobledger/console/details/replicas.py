@@ -55,7 +55,7 @@ class ReplicaRow:
 
 
 def table(state: JobState, marks: Sequence[Mark], language: Language = "en") -> Sequence[ReplicaRow]:
-    """All replicas that the job has or had, in the order of the state; errors are told in `language`."""
+    """All replicas that the job has or had, in the order of the state; errors are in `language`."""
     said = {
         mark.replica: in_words(mark.says, language)
         for mark in marks

@@ -1,4 +1,4 @@
-"""What is added to a log, told as it is added: lines, and the one that is still being written."""
+"""What is added to a log, as it is added: lines, and the one that is still being written."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -48,7 +48,7 @@ class Seekable:
 
 
 async def heard(pieces: AsyncIterator[bytes], most: int = HELD) -> Whole:
-    """The end of a stream, as far as it has been told in a few seconds."""
+    """The end of a stream, as far as it has come in a few seconds."""
     data = bytearray()
     try:
         async with asyncio.timeout(_PATIENCE):

@@ -146,7 +146,7 @@ def level_steps(drawn: Timeline, wanted: PictureStyle) -> Iterator[Markup]:
 
 
 def _apart(levels: Sequence[Level], scale: Scale) -> list[Level]:
-    """The levels that can be told apart: of those at nearly the same place the last."""
+    """The levels that can be distinguished: of those at nearly the same place the last."""
     apart: list[Level] = []
     for level in levels:
         if apart and scale.x(level.begin) - scale.x(apart[-1].begin) < 0.3:

@@ -26,7 +26,7 @@ def timeline(steps: Iterable[LifeStep]) -> Timeline:
     """The timeline of the job whose steps these are: from the first on, in order, without holes.
 
     Raises:
-        ValueError: there are none that can be told.
+        ValueError: there are none that can be read.
     """
     drawing, chronicle = Drawing(), Chronicle()
     for step in steps:
@@ -46,7 +46,7 @@ class Drawing:
         self._spans: dict[ReplicaName, list[Span]] = {}
 
     def take(self, step: LifeStep) -> None:
-        """One more step is drawn, if it can be told."""
+        """One more step is drawn, if it can be read."""
         entry = step.entry
         if entry is None or not step.whole:
             return

@@ -1,4 +1,4 @@
-"""Marks as they are drawn: those too close to be told apart are one with a number, and each kind has a shape.
+"""Marks as they are drawn: those too close to be distinguished are one with a number, and each kind has a shape.
 
 Shapes, not colours alone, say what a mark is.
 """

@@ -18,7 +18,7 @@ from statemachine.state import ReplicaPhase
 FEW: Final = 24
 """So many replicas still get a lane each."""
 
-TOLD: Final = 8
+STORIES: Final = 8
 """So many replicas with a story get one beside a crowd: those with the most incidents."""
 
 COLUMNS: Final = 240
@@ -98,7 +98,7 @@ def rows(drawn: Timeline, scale: Scale, *, every: bool = False) -> list[Row]:
 def _with_story(drawn: Timeline) -> set[str]:
     """The replicas with the most abnormal incidents."""
     marks = Counter(mark.replica for mark in drawn.marks if mark.replica and mark.nature is Nature.ABNORMAL)
-    return {name for name, _ in marks.most_common(TOLD)}
+    return {name for name, _ in marks.most_common(STORIES)}
 
 
 def _crowd(type_: str, lanes: Sequence[Lane], scale: Scale, *, whole: bool) -> Crowd:

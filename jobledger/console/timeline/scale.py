@@ -1,7 +1,7 @@
 """Where an instant stands on a timeline, in percent of its width: by time, or by the number of its entry.
 
 By time a picture shows how long things took; by number each entry gets the same room, so that ten entries of the
-same second can be told apart. Percentages, so that one picture fits every screen.
+same second can be distinguished. Percentages, so that one picture fits every screen.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""An entry's public events → the RunEvents that lineage systems are told of it. Pure.
+"""An entry's public events → the RunEvents that lineage systems get of it. Pure.
 
 Whether a run has started or ended follows from the job's state before each event, never from what was sent: a
 publisher that begins anywhere says the same.

@@ -116,7 +116,7 @@ def _config_map(job: _Job) -> Manifest:
 
 
 def _service(job: _Job) -> Manifest:
-    """Without an address of its own, so that every port of the JobManager is reached, whatever Flink is told."""
+    """Without an address of its own, so that every port of the JobManager is reached, whatever Flink is set to."""
     member = job.member(THE_JOB_MANAGER)
     ports = [{"name": name, "port": port, "targetPort": port} for name, port in PORTS.items()]
     labels = member_labels(job.state, member)

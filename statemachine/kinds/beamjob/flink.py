@@ -1,4 +1,4 @@
-"""What a Flink cluster is told, and what the program's runner is told of it. Source: beamjob.md, section 3."""
+"""What a Flink cluster has to know, and the program's runner of it. Source: beamjob.md, section 3."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -191,7 +191,7 @@ class ModelKind(Generic[S]):
 
         A rule that came with a release, or a field's, is no hindrance for a job that was admitted before: what breaks
         it in the old spec, too, is not refused. What is warned of is what the update brings into the spec that holds
-        from now on: what it would bring, and may not, is told by `frozen`.
+        from now on: what it would bring, and may not, is said by `frozen`.
         """
         reading = replace(reading, spec=as_known(old, reading.spec))
         before, accepted, warned = self._judged(Draft(name, old), Reading(), uid)

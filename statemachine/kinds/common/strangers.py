@@ -15,7 +15,7 @@ from statemachine.schema.layout import Layout
 from statemachine.schema.lookup import is_object
 
 _MOST: Final = 10
-"""As many as are told of one template: after those nobody reads on."""
+"""As many as are reported of one template: after those nobody reads on."""
 
 _SENTENCE: Final = "is no known field of a pod template, and Kubernetes ignores what it does not know"
 

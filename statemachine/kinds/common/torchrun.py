@@ -8,7 +8,7 @@ from statemachine.programs import OneHost, Program
 
 
 def _variables(argv: Sequence[str], env: Mapping[str, str], here: OneHost) -> Mapping[str, str]:
-    """What torchrun must be told where all nodes are one: its address, and whether it serves the rendezvous.
+    """What torchrun has to know where all nodes are one: its address, and whether it serves the rendezvous.
 
     It would find out by comparing names and addresses, and those are the same for every pod here: a worker
     might serve in the master's place, and everybody would lose it when that worker is restarted.

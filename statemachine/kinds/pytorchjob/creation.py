@@ -32,12 +32,12 @@ from statemachine.rules.words import CHILD_REFUSED, false, true
 from statemachine.state import JobState, ReplicaState
 
 QUIET: Final = "autoscaler"
-"""Timer of jobs that were decided before policy 5: it ran while a refused HorizontalPodAutoscaler was not told of."""
+"""Timer of jobs that were decided before policy 5: it ran while refusals of an autoscaler were not announced."""
 
 
 @answers(PodObserved, PodGone)
 def pods(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
-    """Reports of current pods become events, and events are told in the operator's words."""
+    """Reports of current pods become events, and users read of events in the operator's words."""
     for event in shared.pods(kind, state, observation):
         yield event
         if state.deleted:

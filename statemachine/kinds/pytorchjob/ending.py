@@ -73,7 +73,7 @@ def _failed(kind: Kind, state: JobState, observation: Observation, failure: _Fai
 
 
 def _cause(kind: Kind, state: JobState, observation: Observation, failure: _Failure) -> Cause:
-    """Of the pod that has failed; restarts in place are told by their number alone."""
+    """Of the pod that has failed; restarts in place are recognised by their number alone."""
     if isinstance(observation, PodObserved) and (
         observation.phase is PodPhase.FAILED or observation.deleting
     ):

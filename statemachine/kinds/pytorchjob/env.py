@@ -103,7 +103,7 @@ def _variables(
 
 
 def _options(elastic: ElasticPolicy) -> Iterator[Pair]:
-    """What torchrun is told only if the user said it."""
+    """What torchrun gets only if the user said it."""
     if elastic.max_restarts is not None:
         yield "PET_MAX_RESTARTS", str(elastic.max_restarts)
     if elastic.n_proc_per_node is not None:

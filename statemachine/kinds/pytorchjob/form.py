@@ -88,7 +88,7 @@ CHINESE: Final[dict[str, str]] = {
         "失败的 Pod 最多重新创建的次数，之后再失败则 Job 失败。"
         "容器原地重启也计入，合计达到该值时 Job 立即失败。默认：无限制。"
     ),
-    "What a gang scheduler is told.": "传给成组调度器的内容。",
+    "What a gang scheduler gets.": "传给成组调度器的内容。",
     "How many pods must fit together. Default: all.": "必须能同时调度的 Pod 数。默认：全部。",
     "Queue of the gang scheduler.": "成组调度器的队列。",
     "Resources that must be free. Default: the sum over the first minAvailable pods.": (

@@ -67,7 +67,7 @@ OTHER_SCHEDULER: Final = Notice(
 
 
 def placement(spec: Mapping[str, Any]) -> Placement:
-    """What the gang scheduler is told; the name of the scheduler is a setting."""
+    """What the gang scheduler gets; the name of the scheduler is a setting."""
     policy = entries(spec, "runPolicy.schedulingPolicy")
     return Placement(queue=text(policy, "queue"), priority_class=text(policy, "priorityClass"))
 
@@ -151,7 +151,7 @@ def group_labels(job: JobState) -> dict[str, str]:
 
 
 def other_scheduler(spec: Mapping[str, Any], scheduler: str) -> Iterator[Notice]:
-    """What a user is told whose template names a scheduler that is not the gang's."""
+    """What a user reads whose template names a scheduler that is not the gang's."""
     named = [text(slot.template, "spec.schedulerName") for slot in slots(spec)]
     if scheduler not in NONE and any(name not in ("", scheduler) for name in named):
         yield OTHER_SCHEDULER

@@ -214,7 +214,7 @@ _SAME_TYPES = claim(
     lambda draft: (
         draft.old is None or entries(draft.old, _TYPES).keys() == entries(draft.spec, _TYPES).keys()
     ),
-    says="no replica type is added or taken away: those who live were told how many there are",
+    says="no replica type is added or taken away: those who live know how many there are",
     cel=f"size(self.{_TYPES}) == size(oldSelf.{_TYPES}) && self.{_TYPES}.all(k, "
     f"oldSelf.{_TYPES}.exists(old, old.lowerAscii() == k.lowerAscii()))",
     source=f"{_SOURCE}; our own",

@@ -99,7 +99,7 @@ class ElasticPolicy(SpecPart):
 
 
 class SchedulingPolicy(SpecPart):
-    """What a gang scheduler is told; counts only where one is configured."""
+    """What a gang scheduler gets; counts only where one is configured."""
 
     min_available: Annotated[Count | None, Mutable()] = Field(
         None, description="How many pods must fit together. Default: all."
@@ -134,9 +134,7 @@ class RunPolicy(SpecPart):
         description="How many pods that failed are made again; the next failure ends the job. Restarts of containers "
         "in place count as well, and end it as soon as all are this many together. Default: no limit.",
     )
-    scheduling_policy: SchedulingPolicy = Field(
-        SchedulingPolicy(), description="What a gang scheduler is told."
-    )
+    scheduling_policy: SchedulingPolicy = Field(SchedulingPolicy(), description="What a gang scheduler gets.")
     suspend: Annotated[bool, Mutable(), FilledIn()] = Field(
         False, description="true deletes all pods and keeps the job waiting; false makes them again."
     )

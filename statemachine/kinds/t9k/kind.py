@@ -14,7 +14,7 @@ SCHEDULER: Final = "t9k-scheduler"
 """Its name in pods. Source: spec R13."""
 
 DEBUG_COMMAND: Final = ("sleep", "inf")
-"""What a replica runs in debug mode unless told otherwise. Source: spec R10."""
+"""What a replica runs in debug mode unless the spec says otherwise. Source: spec R10."""
 
 
 def t9k_names(kind: str, short: str) -> Names:

@@ -39,7 +39,7 @@ def override(mode: RunMode, type_: str, *, resumed: bool, debug_command: Sequenc
 
 
 def debugged(mode: DebugMode, type_: str, command: Sequence[str]) -> Override | None:
-    """What debug mode has the replicas of `type_` do, `command` unless told otherwise; None: it is off."""
+    """What debug mode has the replicas of `type_` do, `command` unless the spec says otherwise; None: it is off."""
     if not mode.enabled:
         return None
     entry = _of_type(mode.replica_specs, type_)

@@ -1,4 +1,4 @@
-"""TensorFlowTrainingJob: distributed training with TensorFlow, whose replicas are told of each other by TF_CONFIG."""
+"""TensorFlowTrainingJob: distributed training with TensorFlow, whose replicas know each other by TF_CONFIG."""
 
 from functools import partial
 

@@ -73,7 +73,7 @@ class _Job:
         return {PORT_NAMES[0]: self.port(type_)}
 
     def env(self, member: Member) -> dict[str, str]:
-        """What the replica is told of the others, and of itself."""
+        """What the replica has to know of the others, and of itself."""
         task = json.dumps({"type": member.role, "index": member.index}, separators=(",", ":"))
         return {TF_CONFIG: f'{{"cluster":{self.cluster},"task":{task}}}'}
 

@@ -52,7 +52,7 @@ class _Job:
         return {PORT_NAMES[0]: self.port}
 
     def env(self, member: Member) -> dict[str, str]:
-        """What the replica is told of the others; ranks do not depend on the order in the spec."""
+        """What the replica has to know of the others; ranks do not depend on the order in the spec."""
         return {
             "MASTER_ADDR": hashed_pod_name(self.state, replica_name(MASTER, 0)),
             "MASTER_PORT": str(self.port),

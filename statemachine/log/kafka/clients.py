@@ -104,7 +104,8 @@ def consumer(
 ) -> Any:
     """A consumer that is not started. `wait`: seconds that a broker with nothing new holds an answer back.
 
-    It sees what is committed only, unless told otherwise, and never jumps: a place that is not there is an error.
+    It reads what is committed only, unless `isolation` says otherwise, and never jumps: a place that is not there
+    is an error.
     """
     return AIOKafkaConsumer(
         **address.options(),
@@ -397,7 +398,7 @@ def translated(error: BaseException, address: Address, doing: str) -> LogError:
         )
     if isinstance(cause, AssertionError):
         return LogUnavailable(
-            f"{where}: cannot {doing}: the client has failed before, or is told of no broker that is ready ({cause})"
+            f"{where}: cannot {doing}: the client has failed before, or knows of no broker that is ready ({cause})"
         )
     said = str(cause) or ("no answer in time" if isinstance(cause, TimeoutError) else type(cause).__name__)
     return LogUnavailable(f"{where}: cannot {doing}: {said}{token_hint(address)}")

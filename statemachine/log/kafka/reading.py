@@ -35,7 +35,7 @@ _LONG: Final = 0.5
 """The same for a reader that waits for more."""
 
 _SILENCE: Final = 1.0
-"""Seconds after which a reader that waits for more is told that there is none."""
+"""Seconds after which a reader that waits for more learns that there is none."""
 
 _STUCK: Final = 5.0
 """Seconds without an answer, or without the records that are there, after which a consumer is thrown away."""

@@ -191,6 +191,6 @@ def _add(batch: Any, row: Row) -> Any:
 
 
 def _looked_at(future: "asyncio.Future[Any]") -> None:
-    """Of several batches that fail only the first is told; asyncio need not complain of the others."""
+    """Of several batches that fail only the first is reported; asyncio need not complain of the others."""
     if not future.cancelled():
         future.exception()

@@ -12,7 +12,7 @@ _RESOURCES: Final = ("pods", "services", "events")
 """Beside the jobs: what a controller writes. `pods/status` and `pods/binding` are other parts' business."""
 
 _VERBS: Final = ("POST", "PUT", "PATCH", "APPLY", "DELETE")
-"""Who reads cannot be told from the API server's counts: the garbage collector gets jobs, too."""
+"""Who reads does not follow from the API server's counts: the garbage collector gets jobs, too."""
 
 
 class Accounts:

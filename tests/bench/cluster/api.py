@@ -44,7 +44,7 @@ class Api:
             yield cls(session)
 
     async def send(self, method: str, path: str, data: bytes | None = None, content: str = JSON) -> bytes:
-        """The server did as it was told; what it answered, unread. Raises RuntimeError."""
+        """The server did as it was asked; what it answered, unread. Raises RuntimeError."""
         headers = {"Content-Type": content} if data is not None else None
         async with self._session.request(method, path, data=data, headers=headers) as answer:
             body = await answer.read()

@@ -83,7 +83,7 @@ async def _end(api: Api, view: View, accounts: Accounts, jobs: int) -> None:
 
 
 async def end_pod(api: Api, pod: str, exit_code: int = 0) -> None:
-    """The simulated node has been told to end the pod now."""
+    """The simulated node has been asked to end the pod now."""
     marks = {"sim.jobledger.dev/run-seconds": "0", "sim.jobledger.dev/exit-code": str(exit_code)}
     await api.call("PATCH", f"{PODS_PATH}/{pod}", {"metadata": {"annotations": marks}}, MERGE)
 

@@ -1,4 +1,4 @@
-"""What two watches have told of the load's pods and jobs, and when a fact about them came true."""
+"""What two watches have reported of the load's pods and jobs, and when a fact about them came true."""
 
 import asyncio
 import time

@@ -246,7 +246,7 @@ def test_pods_that_are_refused_for_now_are_tried_again(
 # ---- kinds that are not installed --------------------------------------------------------------------------
 
 
-def test_a_kind_that_is_installed_after_the_controller_started_is_found(
+def test_a_kind_that_is_installed_after_the_controller_started_is_watched(
     plane: ControlPlane, controller: ControllerProcess
 ) -> None:
     controller.stop()

@@ -111,7 +111,7 @@ def deepspeed_job(name: str) -> dict[str, Any]:
 # ---- who may what ----------------------------------------------------------------------------------------------
 
 
-def test_who_may_nothing_is_told_which_right_is_missing(visitor: Visitor, person: Person) -> None:
+def test_who_may_nothing_learns_which_right_is_missing(visitor: Visitor, person: Person) -> None:
     started(visitor.site, "hidden")
     home = person.namespace
     said = visitor.sentence("/jobs", 403)
@@ -165,7 +165,7 @@ def test_who_may_read_sees_everything_and_changes_nothing(visitor: Visitor, pers
 
 
 @pytest.mark.parametrize("token", ["", "garbage", "e30.e30.e30"])
-def test_a_stranger_is_told_so_with_a_page_or_with_a_problem(site: Site, token: str) -> None:
+def test_a_stranger_gets_a_page_or_a_problem_that_says_so(site: Site, token: str) -> None:
     with Visitor(site, token) as stranger:
         for path in ("/jobs", f"/jobs/{site.namespace}/{KIND}/x", FORM):
             said = stranger.sentence(path, 401)
@@ -174,7 +174,9 @@ def test_a_stranger_is_told_so_with_a_page_or_with_a_problem(site: Site, token: 
         assert stranger.http.get("/live").status_code == 401
 
 
-def test_a_token_that_has_expired_is_told_so(site: Site, person: Person, cluster: ControlPlane) -> None:
+def test_a_token_that_has_expired_is_refused_as_expired(
+    site: Site, person: Person, cluster: ControlPlane
+) -> None:
     """The API server gives none that is short enough to wait for, so this one is signed with its key."""
     with Visitor(site, signed(cluster, person.token, -86400)) as late:
         assert late.sentence("/jobs", 401).startswith("the token is not valid here: it has expired")
@@ -315,7 +317,7 @@ def test_logs_are_shown_or_one_sentence_says_why_not(
     started(visitor.site, "talks")
     path = visitor.path("talks", "/log?replica=worker-0")
     pod = f"{visitor.site.namespace}/{visitor.site.jobs.base('talks')}-worker-0"
-    # nobody has told the simulated node what it wrote: its answer comes through the API server
+    # the simulated node does not know what it wrote: its answer comes through the API server
     assert failure_of(visitor.page(path)) == f'no logs found for container "pytorch" in pod "{pod}"'
     talk(visitor.site, "talks", tmp_path / "pod.log")
     visitor.sees(path, "step 1")
@@ -441,7 +443,7 @@ def test_an_open_page_follows_the_pods(site: Site, window: "Page") -> None:
 
 
 @pytest.mark.slow
-def test_an_api_server_that_is_away_is_told_and_what_is_there_stays(
+def test_a_page_says_that_the_api_server_is_away_and_keeps_what_it_has(
     site: Site, cluster: ControlPlane, visitor: Visitor, window: "Page", tmp_path: Path
 ) -> None:
     started(site, "lasting")

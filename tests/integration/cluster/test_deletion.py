@@ -188,7 +188,7 @@ def test_the_end_of_a_pod_that_lost_labels_and_owner_while_nobody_looked_is_in_t
     jobs.end(pod, 42)
     jobs.kubectl("wait", f"pod/{pod}", "--for=jsonpath={.status.phase}=Failed", "--timeout=90s")
     controller.start()
-    wait_for("its end is told", lambda: 42 in exit_codes(controller, uid), 90)
+    wait_for("its end is reported", lambda: 42 in exit_codes(controller, uid), 90)
     lost = [
         event
         for entry in history(controller, uid)

@@ -147,7 +147,7 @@ def test_the_hosts_of_a_hostfile_are_names_that_lead_to_workers(scene: Scene) ->
             scene.leads(asking, pods[host])
 
 
-def test_a_pod_is_found_before_it_is_ready(scene: Scene) -> None:
+def test_the_name_of_a_pod_resolves_before_it_is_ready(scene: Scene) -> None:
     scene.jobs.apply(_torch("train"))
     pods = scene.running(3)
     (name,) = (pod for pod in pods if pod.endswith("-ps-0"))
@@ -164,7 +164,7 @@ def test_a_pod_is_found_before_it_is_ready(scene: Scene) -> None:
         scene.leads(asking, pods[name])
 
 
-def test_a_pod_that_is_made_again_is_found_where_it_is_now(scene: Scene) -> None:
+def test_the_name_of_a_pod_that_is_made_again_resolves_to_its_new_address(scene: Scene) -> None:
     scene.jobs.apply(_torch("train"))
     before = scene.running(3)
     (name,) = (pod for pod in before if pod.endswith("-worker-1"))

@@ -54,7 +54,7 @@ async def put(address: Address, observation: JobObserved) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_a_job_that_somebody_made_up_gets_no_pod_and_is_told_of(
+def test_a_job_that_somebody_made_up_gets_no_pod_and_is_reported(
     jobs: Jobs, ledger_topics: Address, tmp_path: Path
 ) -> None:
     with ExitStack() as stack:
@@ -66,7 +66,7 @@ def test_a_job_that_somebody_made_up_gets_no_pod_and_is_told_of(
         jobs.wait("real", "phase", "Running")
         asyncio.run(put(ledger_topics, forged(jobs, "real", ANOTHER)))
         asyncio.run(put(ledger_topics, forged(jobs, "made-up", NOBODYS)))
-        wait_for("it is told of", lambda: "action=job-not-confirmed" in projectors.said)
+        wait_for("it is reported", lambda: "action=job-not-confirmed" in projectors.said)
         pods = jobs.cluster.get("pods", "-n", jobs.namespace)["items"]
         assert len(pods) == 1
         assert "privileged" not in str(pods)

@@ -101,7 +101,7 @@ def test_a_right_that_is_missing_is_named_with_verb_resource_namespace_and_user(
     assert detail == f'"{person.name}" has no right to get {ANY} in namespace "{home}"'
 
 
-def test_whoever_may_read_reads_and_does_not_write(address: str, jobs: Jobs, person: Person) -> None:
+def test_who_may_read_reads_and_does_not_write(address: str, jobs: Jobs, person: Person) -> None:
     person.may("get,list", JOBS)
     home = person.namespace
     listed = ask(address, f"/v1/jobs?namespace={home}", person.token).json()["items"]
@@ -198,7 +198,7 @@ def test_a_body_without_an_end_is_cut_off(address: str, jobs: Jobs, person: Pers
     assert "larger than 3 MiB" in said(response, 422)
 
 
-def test_a_life_that_is_over_is_told_to_those_who_could_have_seen_it(
+def test_a_life_that_is_over_is_shown_to_those_who_could_have_read_it(
     address: str, jobs: Jobs, person: Person
 ) -> None:
     jobs.apply(job("brief", replica_type("worker", 1, life={"run-seconds": 0})))

@@ -37,7 +37,7 @@ def ledger(controller: ControllerProcess) -> Ledger:
 
 
 def restarted(count: int, status: Status) -> bool:
-    """So many restarts of the first type are told."""
+    """So many restarts of the first type are reported."""
     return bool(status["tasks"][0]["restartCount"] == count)
 
 

@@ -62,7 +62,7 @@ def share(process: ControllerProcess) -> set[int]:
 
 
 def are_shared(every: set[int], *shares: set[int]) -> bool:
-    """Each has some, and no two the same. While they are dealt out, one may be told later than the other."""
+    """Each has some, and no two the same. While they are dealt out, one may learn of it later than the other."""
     return all(shares) and sorted(part for share_of_one in shares for part in share_of_one) == sorted(every)
 
 

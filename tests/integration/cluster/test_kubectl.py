@@ -64,7 +64,7 @@ def job(name: str, of: Spec) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "by", ["pj", "pytorchtrainingjob", "pytorchtrainingjobs", "jobledger", "all", "training"]
 )
-def test_a_job_is_found_by_short_name_and_category(desk: Desk, by: str) -> None:
+def test_kubectl_gets_a_job_by_short_name_and_category(desk: Desk, by: str) -> None:
     desk.create("mnist")
     (name,) = desk("get", by, "-o", "name").split()
     assert name == "pytorchtrainingjob.batch.tensorstack.dev/mnist"

@@ -225,7 +225,7 @@ async def test_of_many_who_want_it_one_at_a_time_has_it(place: Place) -> None:
     assert (most, turns) == (1, 12)
 
 
-async def test_two_with_the_same_host_name_are_told_apart(place: Place) -> None:
+async def test_two_with_the_same_host_name_are_distinguished(place: Place) -> None:
     assert place.lease().identity != place.lease().identity
 
 
@@ -313,7 +313,7 @@ async def test_who_begins_while_the_api_server_is_away_waits_for_it(tmp_path: Pa
         await asyncio.wait([waiting])
 
 
-async def test_who_is_told_to_end_while_it_takes_the_lease_leaves_none_behind(place: Place) -> None:
+async def test_who_is_asked_to_end_while_it_takes_the_lease_leaves_none_behind(place: Place) -> None:
     for moment in range(12):
         holding = asyncio.create_task(_hold(place.lease(f"me-{moment}"), 30))
         await asyncio.sleep(moment * 0.002)

@@ -255,7 +255,7 @@ def test_why_and_history_come_from_an_address(jobs: Jobs, reader: Person, port: 
     assert json.loads(out(reader.asks("why", "train", "-o", "json", *server)))["phase"] == "Running"
 
 
-def test_lives_that_are_over_are_still_told(jobs: Jobs, reader: Person, port: int) -> None:
+def test_lives_that_are_over_are_still_shown(jobs: Jobs, reader: Person, port: int) -> None:
     server = ("--server", f"http://127.0.0.1:{port}")
     done = reader.asks("why", f"{jobs.namespace}/gone", *server)
     assert "succeeded" in out(done)

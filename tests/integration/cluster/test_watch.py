@@ -245,7 +245,7 @@ async def test_one_kind_of_jobs_that_is_missing_holds_up_only_itself(own: Contro
         assert item.withheld == frozenset()
 
 
-async def test_kinds_of_others_are_found_when_they_are_installed(own: ControlPlane, home: str) -> None:
+async def test_kinds_of_others_are_watched_when_they_are_installed(own: ControlPlane, home: str) -> None:
     await asyncio.to_thread(own.uninstall, NEIGHBOUR_CRDS)
     async with connected(own, home, patience=WatchPatience(absent=0.5)) as there:
         items = there.watch()
@@ -297,7 +297,7 @@ async def test_a_place_that_the_server_has_forgotten_is_a_new_list(own: ControlP
 
 
 @pytest.mark.slow
-async def test_a_server_that_stands_still_is_left_and_found_again(own: ControlPlane, home: str) -> None:
+async def test_a_server_that_stands_still_is_left_and_watched_again(own: ControlPlane, home: str) -> None:
     """Its sockets are open, and it says nothing."""
     patience = WatchPatience(silence=2, watch=(240, 300))
     async with connected(own, home, patience=patience) as there, bridged(there) as heard:

@@ -97,7 +97,7 @@ def test_an_autoscaler_is_stored_as_it_was_made_so_that_nothing_is_written_twice
     assert server.stored(child)["spec"] == child["spec"]
 
 
-def test_the_scale_is_the_number_of_workers_and_says_how_their_pods_are_found(server: Server) -> None:
+def test_the_scale_is_the_number_of_workers_with_the_selector_of_their_pods(server: Server) -> None:
     name = server.made("scaled", spec(), STATUS)
     path = server.path(KIND, f"{name}/scale")
     server.cluster.api.write("PATCH", path, {"spec": {"replicas": 5}})

@@ -1,4 +1,4 @@
-"""What the tests of CRDs are told of a kind: `CASES` in the module that bears its singular name."""
+"""What the tests of CRDs have to know of a kind: `CASES` in the module that bears its singular name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -298,7 +298,7 @@ async def test_poison_is_kept_as_dead_letters_and_the_rest_is_decided(
     assert any("the job's partition is" in letter.error for letter in kept)
 
 
-async def test_timers_fire_in_whoever_takes_over(
+async def test_timers_fire_in_the_engine_that_takes_over(
     ledger_topics: Address, feed: FeedName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(skew, "LIMIT", timedelta.max)  # these clocks are years from the brokers'

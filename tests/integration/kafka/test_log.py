@@ -213,7 +213,7 @@ async def test_a_reader_keeps_checkpoints_and_dead_letters(again: Open) -> None:
     assert [letter.error for letter in await other.dead_letters()] == ["no"]
 
 
-async def test_dead_letters_are_counted_whoever_adds_them(again: Open) -> None:
+async def test_dead_letters_of_all_processes_are_counted(again: Open) -> None:
     one, other = await again(read_only=True), await again(read_only=True)
     for count in range(1, 4):
         await (one if count % 2 else other).add_dead_letter(DeadLetter(START, JOB, b"{}", "no"))
@@ -566,7 +566,7 @@ async def test_a_log_that_was_emptied_under_its_readers_is_refused_with_a_senten
         await first_of(log, 1, reader.position)
 
 
-async def test_a_topic_deleted_under_a_reader_is_told_in_a_sentence(
+async def test_a_topic_deleted_under_a_reader_is_reported_in_a_sentence(
     ledger_topics: Address, again: Open
 ) -> None:
     log = await again(read_only=True)
@@ -757,7 +757,7 @@ async def test_a_broker_that_sleeps_for_a_while_delays_an_append(
 
 
 async def once_there(again: Open) -> KafkaLog:
-    """A broker that has slept is none to clients until it has told its controller that it lives."""
+    """A broker that has slept is none to clients until it has reported to its controller that it lives."""
     async with asyncio.timeout(90):
         while True:
             try:
@@ -766,7 +766,7 @@ async def once_there(again: Open) -> KafkaLog:
                 await asyncio.sleep(0.2)
 
 
-async def test_a_broker_that_sleeps_too_long_is_noticed_by_owner_and_followers(
+async def test_a_broker_that_sleeps_too_long_is_an_error_of_owner_and_followers(
     brittle: Kafka, elsewhere: Address, opening: Callable[[Address], Open]
 ) -> None:
     before = asyncio.all_tasks()

@@ -93,7 +93,7 @@ async def test_a_user_with_a_password_gets_through_tls(secure: Kafka) -> None:
     assert await topics.check(address) == []
 
 
-async def test_a_wrong_password_does_not_and_is_told_by_whatever_meets_it_first(secure: Kafka) -> None:
+async def test_a_wrong_password_does_not_and_what_meets_it_first_says_so(secure: Kafka) -> None:
     address = replace(address_of("admin", secure), security=secure.security("admin", "secret-of-somebody"))
     attempts: list[Callable[[], Awaitable[object]]] = [
         lambda: topics.check(address),
@@ -211,7 +211,7 @@ async def test_nobody_gets_through_without_saying_who_they_are(secure: Kafka) ->
             await topics.check(replace(address_of("admin", secure), security=security))
 
 
-async def test_a_client_without_tls_is_told_that_the_broker_expects_it(secure: Kafka) -> None:
+async def test_a_client_without_tls_learns_that_the_broker_expects_it(secure: Kafka) -> None:
     address = replace(address_of("admin", secure), security=Security())
     sentence = (
         rf"{secure.servers} expects TLS, and kafka\.protocol is PLAINTEXT: it should be SSL, or SASL_SSL"
@@ -228,7 +228,7 @@ async def test_a_client_without_tls_is_told_that_the_broker_expects_it(secure: K
 
 
 @pytest.mark.parametrize(("protocol", "better"), [("SSL", "PLAINTEXT"), ("SASL_SSL", "SASL_PLAINTEXT")])
-async def test_a_client_with_tls_is_told_that_the_broker_does_not_speak_it(
+async def test_a_client_with_tls_learns_that_the_broker_does_not_speak_it(
     kafka: Kafka, tmp_path: Path, protocol: str, better: str
 ) -> None:
     password = tmp_path / "password"
@@ -327,7 +327,7 @@ async def test_the_rights_of_an_engine_are_enough_to_decide(
 
 
 @pytest.mark.parametrize("role", ["bridge", "projectors"])
-async def test_whoever_does_not_decide_may_read_and_notice_and_no_more(
+async def test_a_user_that_does_not_decide_may_read_and_observe_and_no_more(
     secure: Kafka, admin: AIOKafkaAdminClient, role: str
 ) -> None:
     prefix = f"read-by-{role}"

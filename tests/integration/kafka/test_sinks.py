@@ -37,7 +37,7 @@ async def lines(address: Address, topic: str) -> list[bytes]:
     return [line for number in range(LEDGER_PARTITIONS) for line in await topic_lines(address, topic, number)]
 
 
-async def test_by_default_every_event_is_in_the_topic_once_whoever_feeds_it(
+async def test_by_default_every_event_is_in_the_topic_once_whichever_process_feeds_it(
     ledger_topics: Address, tmp_path: Path
 ) -> None:
     await write(ledger_topics)

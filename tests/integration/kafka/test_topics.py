@@ -139,7 +139,7 @@ async def test_a_missing_topic_gets_as_many_partitions_as_the_others(
     assert await topics.check(ledger_topics) == []
 
 
-async def test_whoever_applies_at_the_same_time_makes_the_same_topics(no_topics: Address) -> None:
+async def test_those_who_apply_at_the_same_time_make_the_same_topics(no_topics: Address) -> None:
     said = await asyncio.gather(
         topics.apply(no_topics, 3), topics.apply(no_topics), topics.apply(no_topics), return_exceptions=True
     )

@@ -82,7 +82,7 @@ async def headers(address: Address, topic: str) -> list[dict[str, bytes | None]]
 
 
 @pytest.mark.parametrize("feed", ["aiokafka", "faust"])
-async def test_an_entry_carries_the_trace_of_what_was_noticed_in_another_process(
+async def test_an_entry_carries_the_trace_of_what_was_observed_in_another_process(
     ledger_topics: Address, receiver: Receiver, feed: FeedName
 ) -> None:
     uid = await life(ledger_topics, feed, instruments_of(os.environ), instruments_of(os.environ))

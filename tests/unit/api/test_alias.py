@@ -131,7 +131,7 @@ async def test_the_list_says_what_it_does_not_understand(tmp_path: Path, asked: 
         assert (await json(browser, f"{JOBS}?page=&size=&sort="))["total"] == 1
 
 
-async def test_a_job_is_told_with_canonical_spec_status_sums_restarts_and_commands(tmp_path: Path) -> None:
+async def test_a_job_has_canonical_spec_status_sums_restarts_and_commands(tmp_path: Path) -> None:
     manifest = job(replicas=2, runPolicy={"backoffLimit": 3})
     container = manifest["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]
     container["resources"] = {"requests": {"cpu": "500m"}, "limits": {"cpu": "2", "nvidia.com/gpu": 1}}
@@ -158,7 +158,7 @@ async def test_a_job_is_told_with_canonical_spec_status_sums_restarts_and_comman
         assert {"pause", "delete", "clone"} <= {*view["actions"]}
 
 
-async def test_the_blocks_of_a_job_are_told_one_by_one(tmp_path: Path) -> None:
+async def test_the_blocks_of_a_job_are_served_one_by_one(tmp_path: Path) -> None:
     async with running(tmp_path) as browser:
 
         async def pending() -> bool:
@@ -184,7 +184,7 @@ async def test_the_blocks_of_a_job_are_told_one_by_one(tmp_path: Path) -> None:
         assert yaml.safe_load(shown.text)["metadata"]["name"] == "train"
 
 
-async def test_a_job_that_is_gone_is_still_told(tmp_path: Path) -> None:
+async def test_a_job_that_is_gone_is_still_served(tmp_path: Path) -> None:
     async with running(tmp_path) as browser:
         await browser.app.delete(await browser.app.job("default", "train"), "alice")
         await gone(browser.app, "train")
@@ -376,7 +376,7 @@ async def test_a_job_that_somebody_changed_meanwhile_is_not_overwritten(tmp_path
         assert (await browser.app.job("default", "train"))["spec"]["elastic"]["expectedReplicas"] == 4
 
 
-async def test_g21_who_scales_a_job_that_is_not_elastic_is_told(tmp_path: Path) -> None:
+async def test_g21_who_scales_a_job_that_is_not_elastic_gets_an_error(tmp_path: Path) -> None:
     async with running(tmp_path) as browser:
         answer = await browser.client.patch(TRAIN, json={"expectedReplicas": 3})
         said = "spec.elastic is not enabled: the number of replicas stays 2"
@@ -465,7 +465,7 @@ READS = (
 )
 
 
-async def test_whoever_may_nothing_reads_and_changes_nothing() -> None:
+async def test_who_may_nothing_reads_and_changes_nothing() -> None:
     async with alice(lambda _: False) as client:
         for path in READS:
             answer = await client.get(path)
@@ -475,7 +475,7 @@ async def test_whoever_may_nothing_reads_and_changes_nothing() -> None:
             assert (answer.status_code, answer.json()["code"]) == (403, "no-right"), path
 
 
-async def test_whoever_may_only_read_changes_nothing() -> None:
+async def test_who_may_only_read_changes_nothing() -> None:
     async with alice(both(only("get"), only("list"))) as client:
         assert (await client.get(TRAIN)).status_code == 200
         for method, path, body in (
@@ -529,7 +529,7 @@ async def test_a_read_model_at_the_end_of_the_log_is_fresh(tmp_path: Path) -> No
         assert (await browser.client.get("/healthz")).json() == {"status": "ok"}
 
 
-def test_a_view_is_behind_since_the_log_was_seen_to_be_ahead() -> None:
+def test_a_view_is_behind_since_the_log_was_known_to_be_ahead() -> None:
     clock = Clock()
     freshness = Freshness(clock)
     assert freshness.behind(5, 5) == 0

@@ -247,7 +247,7 @@ async def test_a_named_right_is_enough_for_the_job_of_that_name_and_tells_no_oth
             assert '"train' not in detail(await client.get(path), 404, "unknown-job")
 
 
-async def test_whoever_may_list_is_told_the_nearest_name_of_the_same_namespace() -> None:
+async def test_who_may_list_gets_the_nearest_name_of_the_same_namespace() -> None:
     async with cluster(only("get list")) as (client, app, _):
         other = job("trian")
         other["metadata"]["namespace"] = "other"

@@ -309,7 +309,7 @@ async def test_scaling() -> None:
         assert "must be between minReplicas and maxReplicas" in _is_problem(too_many, 422, "refused")
 
 
-async def test_g21_who_scales_a_job_that_is_not_elastic_is_told() -> None:
+async def test_g21_who_scales_a_job_that_is_not_elastic_gets_an_error() -> None:
     said = "spec.elastic is not enabled: the number of replicas stays 1"
     async with server() as (client, app):
         await client.post("/v1/jobs", json=job())

@@ -55,7 +55,7 @@ async def test_a_body_that_comes_too_slowly_is_given_up() -> None:
 
 
 @on_simulated_time
-async def test_whoever_has_sent_everything_may_wait_for_as_long_as_they_like() -> None:
+async def test_who_has_sent_everything_may_wait_for_as_long_as_they_like() -> None:
     async def waits(scope: Any, receive: Any, send: Any) -> None:
         assert not (await receive())["more_body"]
         assert (await receive())["type"] == "http.disconnect"

@@ -118,7 +118,7 @@ async def test_many_who_wait_for_the_same_answer_ask_once() -> None:
     assert fake.asked["TokenReview"] == 1
 
 
-async def test_failures_are_told_to_all_who_wait_and_are_not_kept() -> None:
+async def test_failures_reach_all_who_wait_and_are_not_kept() -> None:
     fake = _fake()
     reviews = Reviews(fake)
     fake.fail()

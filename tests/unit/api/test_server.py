@@ -14,7 +14,7 @@ from jobledger.web.streams import Closing, log_response
 from statemachine.errors import ClusterUnavailable, ConfigError
 
 
-def test_an_address_takes_callers_from_the_moment_it_is_told() -> None:
+def test_an_address_takes_callers_from_the_moment_it_is_announced() -> None:
     with (
         tcp_socket("127.0.0.1", 0) as listener,
         socket.create_connection(listener.getsockname(), timeout=5) as caller,

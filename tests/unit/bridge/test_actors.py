@@ -86,7 +86,7 @@ def test_of_two_managers_in_one_second_the_one_with_less_changed_a_job_that_was_
     assert actor(raw) == ("kueue", MANAGER)
 
 
-def test_whoever_scales_is_named_though_scaling_has_no_time() -> None:
+def test_who_scales_is_named_though_scaling_has_no_time() -> None:
     made = manager("kubectl-create", {"f:spec": {"f:elastic": {"f:maxReplicas": {}}}})
     scaled = manager("kubectl", SCALED, None, subresource="scale")
     before = job({"elastic": {"expectedReplicas": 1, "maxReplicas": 3}}, made)
@@ -94,14 +94,14 @@ def test_whoever_scales_is_named_though_scaling_has_no_time() -> None:
     assert actor(after, before) == ("kubectl", MANAGER)
 
 
-def test_whoever_labels_is_named_for_the_label_and_not_whoever_wrote_the_spec_later() -> None:
+def test_who_labels_is_named_for_the_label_and_not_who_wrote_the_spec_later() -> None:
     label = manager("kubectl-label", {"f:metadata": {"f:labels": {"f:team": {}}}}, "2024-01-09T14:00:00Z")
     raw = job({"a": 1}, label, manager("kubectl-edit", spec("a")), labels={"team": "a"})
     assert actor(raw, job({"a": 1})) == ("kubectl-label", MANAGER)
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_whoever_made_the_object_around_a_field_did_not_change_the_field(order: tuple[int, int]) -> None:
+def test_who_made_the_object_around_a_field_did_not_change_the_field(order: tuple[int, int]) -> None:
     emptied = manager("kueue", {"f:spec": {"f:pause": {}}})
     both = (emptied, manager("kubectl-edit", {"f:spec": {"f:pause": {"f:enabled": {}}, "f:x": {}}}))
     raw = job({"pause": {"enabled": False}}, *(both[number] for number in order), generation=3)
@@ -158,7 +158,7 @@ def test_whom_the_policy_has_written_down_is_verified() -> None:
     assert actor(raw, job({"a": 1}, edited), since=NOON) == ("ada", VERIFIED)
 
 
-def test_whoever_takes_a_field_out_is_verified_too() -> None:
+def test_who_takes_a_field_out_is_verified_too() -> None:
     raw = job({"b": 1}, manager("kubectl-edit", {}), generation=2, by="ada", of=2)
     assert actor(raw, job({"a": 1, "b": 1}), since=NOON) == ("ada", VERIFIED)
 
@@ -178,7 +178,7 @@ def test_a_name_that_no_policy_has_guarded_is_not_verified(since: datetime | Non
     assert actor(raw, job({"a": 1}), since=since) == ("kubectl-edit", MANAGER)
 
 
-def test_whoever_scales_does_not_go_by_a_name_that_was_written_in_advance() -> None:
+def test_who_scales_does_not_go_by_a_name_that_was_written_in_advance() -> None:
     made = manager("kubectl-create", {"f:spec": {"f:elastic": {"f:maxReplicas": {}}}})
     scaled = manager("kubectl", SCALED, None, subresource="scale")
     before = job({"elastic": {"expectedReplicas": 1, "maxReplicas": 3}}, made)
@@ -188,7 +188,7 @@ def test_whoever_scales_does_not_go_by_a_name_that_was_written_in_advance() -> N
     assert actor(after, before, since=NOON) == ("kubectl", MANAGER)
 
 
-def test_whoever_labels_does_not_go_by_the_name_of_who_wrote_the_spec() -> None:
+def test_who_labels_does_not_go_by_the_name_of_who_wrote_the_spec() -> None:
     label = manager("kubectl-label", {"f:metadata": {"f:labels": {"f:team": {}}}})
     edited = manager("kubectl-edit", spec("a"))
     raw = job({"a": 1}, edited, label, by="ada", of=1, labels={"team": "a"})

@@ -116,7 +116,7 @@ async def test_nothing_is_said_of_jobs_that_are_not_looked_after() -> None:
     assert uids == ["PyTorchJob-a", "PyTorchTrainingJob-a", "PyTorchTrainingJob-b"]
 
 
-async def test_jobs_are_told_with_what_is_configured_for_them() -> None:
+async def test_jobs_are_reported_with_what_is_configured_for_them() -> None:
     said = await heard(on(gang_scheduler="volcano"))
     settings = {observation.job: observation.settings for observation in said}
     assert settings["PyTorchJob-a"] == {"gang_scheduler": "volcano"}  # type: ignore[index]

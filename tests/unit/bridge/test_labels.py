@@ -44,7 +44,7 @@ def test_a_job_is_observed_with_its_labels_in_order() -> None:
         (7, "a"),
     ],
 )
-def test_what_is_no_label_is_left_out_and_the_job_is_seen_all_the_same(key: Any, value: Any) -> None:
+def test_what_is_no_label_is_left_out_and_the_job_is_observed_all_the_same(key: Any, value: Any) -> None:
     raw = job(uid="j-1", labels={key: value, "good": "one"})
     (observation,) = observe(Change(Verb.MODIFIED, raw, AT))
     assert isinstance(observation, JobObserved)

@@ -134,7 +134,7 @@ def test_a_master_of_another_name_keeps_its_port() -> None:
     assert words(*said) == said
 
 
-def test_a_port_of_the_master_is_found_without_ssh_too() -> None:
+def test_a_port_of_the_master_is_chosen_without_ssh_too() -> None:
     raw = pod(name="p", command=["run", "--master_addr=ds-worker-1", "--master_port=29500"])
     raw["metadata"]["uid"] = "p-1"
     pod_plan = plan(raw, HOST, ROOTS, SERVICES, lambda _kind, _name: None)

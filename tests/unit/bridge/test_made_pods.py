@@ -59,7 +59,7 @@ def test_a_pod_of_a_job_s_job_is_reported_with_its_phase() -> None:
     assert facts_of(pod(containerStatuses=statuses)) == [("Pod", "u-pod", "", facts)]
 
 
-def test_the_exit_code_of_a_container_is_told() -> None:
+def test_the_exit_code_of_a_container_is_reported() -> None:
     statuses = [{"name": "main", "state": {"terminated": {"exitCode": 3}}}]
     assert facts_of(pod("Failed", containerStatuses=statuses))[0][3]["container main"] == "Terminated 3"
 

@@ -191,7 +191,7 @@ async def test_a_watch_that_falls_too_far_behind_expires() -> None:
         await listed(items)
 
 
-async def test_changes_are_told_twice_and_late_when_disturbed(cluster: MemoryCluster) -> None:
+async def test_changes_are_reported_twice_and_late_when_disturbed(cluster: MemoryCluster) -> None:
     items = cluster.watch()
     await listed(items)
     cluster.disturbance = lambda change: (0.01,) if change.object["metadata"]["name"] == "a" else (0.0, 0.02)

@@ -93,7 +93,7 @@ _RUNC = (
         ("Error", "exec: executable file not found, says the program", False),
     ],
 )
-def test_a_program_that_the_runtime_will_never_start_is_told_with_its_words(
+def test_a_program_that_the_runtime_will_never_start_is_reported_in_its_words(
     reason: str, message: str, refused: bool
 ) -> None:
     ended = {"exitCode": 128, "reason": reason, "message": message}

@@ -247,7 +247,7 @@ def test_without_services_nothing_is_rewritten() -> None:
 
 
 @pytest.mark.parametrize(("endpoint", "serves"), [("mnist-1:23456", "true"), ("mnist-0:23456", "false")])
-def test_torchrun_is_told_who_serves_the_rendezvous(endpoint: str, serves: str) -> None:
+def test_torchrun_learns_who_serves_the_rendezvous(endpoint: str, serves: str) -> None:
     variables = launched({"command": ["torchrun"], "args": [f"--rdzv_endpoint={endpoint}"]}).env
     assert variables["PET_RDZV_CONF"] == f"is_host={serves}"
     assert variables["PET_LOCAL_ADDR"] == "127.0.0.1"

@@ -41,7 +41,7 @@ Looked = list[dict[str, Any] | Exception | None]
 
 
 class Scripted:
-    """A cluster whose watches tell what they are told to; the last one then stays silent. So do its looks."""
+    """A cluster whose watches report what a test gives them; the last one then stays silent. So do its looks."""
 
     def __init__(self, *watches: Script, looks: Looked | None = None) -> None:
         self.watches, self.opened = list(watches), 0
@@ -88,7 +88,7 @@ async def following(
     silence: float | None = None,
     looks: Looked | None = None,
 ) -> AsyncIterator[tuple[list[Observation], list[float], Bridge]]:
-    """What was observed and how long was waited, once the last watch has told everything."""
+    """What was observed and how long was waited, once the last watch has reported everything."""
     observations: list[Observation] = []
     waits: list[float] = []
 
@@ -187,7 +187,7 @@ async def test_what_changed_between_two_watches_is_passed_on_and_nothing_else() 
         assert [type(observation) for observation in observations] == [JobObserved, PodObserved, PodObserved]
 
 
-async def test_what_was_seen_to_go_does_not_vanish_again() -> None:
+async def test_what_was_observed_to_go_does_not_vanish_again() -> None:
     gone = Change(Verb.DELETED, POD, AT)
     first: Script = [added(POD), Synced(AT), gone, Expired("old")]
     async with following(first, [Synced(AT)]) as (observations, _, _):
@@ -382,7 +382,7 @@ async def test_a_report_under_a_clock_that_was_put_back_is_passed_on_again_thoug
         assert bridge.progress.skipped == 1
 
 
-async def test_a_pod_stays_the_replica_that_it_was_first_seen_as() -> None:
+async def test_a_pod_stays_the_replica_that_it_was_first_observed_as() -> None:
     """Labels and annotations can be edited."""
     labels = {**POD["metadata"]["labels"], "replica-index": "7"}
     edited = {**POD, "metadata": {**POD["metadata"], "labels": labels}, "status": {"phase": "Failed"}}
@@ -394,7 +394,7 @@ async def test_a_pod_stays_the_replica_that_it_was_first_seen_as() -> None:
         ]
 
 
-async def test_a_pod_stays_the_attempt_that_it_was_first_seen_as() -> None:
+async def test_a_pod_stays_the_attempt_that_it_was_first_observed_as() -> None:
     edited = {
         **POD,
         "metadata": {**POD["metadata"], "annotations": {ATTEMPT: "5"}},
@@ -423,7 +423,7 @@ async def test_jobs_that_are_not_attended_are_not_spoken_of() -> None:
         ("PyTorchTrainingJob", False, False),
     ],
 )
-async def test_the_status_of_a_job_is_told_where_the_log_may_have_lost_it(
+async def test_the_status_of_a_job_is_reported_where_the_log_may_have_lost_it(
     known: str, listing: bool, says: bool
 ) -> None:
     ended = {**JOB, "status": {"phase": "Succeeded"}}
@@ -468,7 +468,7 @@ async def test_a_pod_that_is_known_stays_its_replica_without_labels_and_owner() 
         assert (end.job, end.replica, end.containers[0].exit_code) == (J1, W0, 7)
 
 
-async def test_the_end_of_a_pod_that_was_stripped_is_told_when_it_goes() -> None:
+async def test_the_end_of_a_pod_that_was_stripped_is_reported_when_it_goes() -> None:
     last = bare(status=ENDED)
     last["metadata"] = {**last["metadata"], "deletionTimestamp": "2024-01-09T15:00:00Z"}
     script: Script = [added(JOB), added(POD), Synced(AT), Change(Verb.DELETED, last, AT)]
@@ -572,7 +572,7 @@ async def test_a_pod_out_of_sight_that_the_log_counts_no_more_is_not_looked_at_f
         {"metadata": {"deletionTimestamp": "2024-01-09T15:00:00Z"}, "status": ENDED},
     ],
 )
-async def test_a_pod_that_was_seen_to_go_is_not_looked_at(last: dict[str, Any]) -> None:
+async def test_a_pod_that_was_observed_to_go_is_not_looked_at(last: dict[str, Any]) -> None:
     gone = {**POD, **last, "metadata": {**POD["metadata"], **last["metadata"]}}
     script: Script = [added(JOB), added(POD), Synced(AT), Change(Verb.DELETED, gone, AT)]
     looks: Looked = [bare(status=RUNNING)]

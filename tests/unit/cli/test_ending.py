@@ -78,7 +78,7 @@ def test_every_problem_of_a_manifest_is_a_line_of_its_own(capsys: pytest.Capture
     ]
 
 
-def test_problems_that_the_server_found_name_their_object(capsys: pytest.CaptureFixture[str]) -> None:
+def test_problems_that_the_server_reports_name_their_object(capsys: pytest.CaptureFixture[str]) -> None:
     problem = {"rule": "G1", "path": "spec.a", "text": "wrong", "kind": "PyTorchTrainingJob", "name": "x"}
     ended_with(_raising(ServerRefused(422, "invalid", "x", [problem])))
     assert capsys.readouterr().err == "jobledger: PyTorchTrainingJob x: spec.a: wrong\n"

@@ -85,7 +85,7 @@ def test_a_server_whose_queue_of_connections_is_full_is_silent_as_well(place: Pa
     assert "has said nothing for 2 s" in done.stderr
 
 
-def test_a_socket_with_nobody_behind_it_is_told_at_once(place: Path) -> None:
+def test_a_socket_with_nobody_behind_it_is_reported_at_once(place: Path) -> None:
     address = place / "ledger.db.sock"
     with listening(address):
         pass

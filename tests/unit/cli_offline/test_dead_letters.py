@@ -92,7 +92,7 @@ def test_a_letter_that_is_retried_is_on_its_way_and_stays_in_the_list(
     assert ask("dead-letters", "list").out.splitlines()[2].split()[4] == retried[1]
 
 
-def test_all_means_those_that_were_not_retried_and_what_is_no_observation_is_told(
+def test_all_means_those_that_were_not_retried_and_what_is_no_observation_is_named(
     ask: Ask, store: Path, letters: list[bytes]
 ) -> None:
     assert ask("dead-letters", "retry", "2").code == 0

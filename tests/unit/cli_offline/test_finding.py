@@ -21,7 +21,9 @@ from tests.unit.cli_offline.conftest import Ask, failed, job, write
         ["mnist", "--kind", "pj"],
     ],
 )
-def test_a_job_is_found_by_name_namespace_or_the_beginning_of_its_uid(ask: Ask, arguments: list[str]) -> None:
+def test_a_job_is_looked_up_by_name_namespace_or_the_beginning_of_its_uid(
+    ask: Ask, arguments: list[str]
+) -> None:
     said = ask("why", *arguments)
     assert said.code == 0
     assert "uid bbbb-2222" in " ".join(said.out.split())
@@ -33,7 +35,7 @@ def test_the_newest_of_a_name_is_meant_and_the_others_are_mentioned(ask: Ask) ->
     )
 
 
-def test_a_deleted_job_is_still_found(ask: Ask) -> None:
+def test_a_deleted_job_can_still_be_looked_up(ask: Ask) -> None:
     said = ask("why", "mnist", "--uid", "aaaa-1111")
     assert (said.code, said.err) == (0, "")
     assert "The job was deleted by alice" in said.out
@@ -81,7 +83,7 @@ def test_a_store_that_is_not_there_or_none_is_a_sentence_and_exit_code_3(tmp_pat
         assert (said.code, said.out, said.err.count("\n")) == (3, "", 1)
 
 
-def test_a_damaged_history_is_told_as_far_as_it_goes_and_the_others_wholly(tmp_path: Path, ask: Ask) -> None:
+def test_a_damaged_history_is_shown_as_far_as_it_goes_and_the_others_wholly(tmp_path: Path, ask: Ask) -> None:
     path = tmp_path / "damaged.db"
     write(path, failed(), job("broken", "dddd-4444").submit().all_pods("Running"), broken="broken")
     for verb in ("why", "history", "replay"):
@@ -94,7 +96,7 @@ def test_a_damaged_history_is_told_as_far_as_it_goes_and_the_others_wholly(tmp_p
         assert ask(verb, "mnist", "--store", path).code == 0
 
 
-def test_a_job_whose_first_entry_is_damaged_is_found_by_its_uid(tmp_path: Path, ask: Ask) -> None:
+def test_a_job_whose_first_entry_is_damaged_is_looked_up_by_its_uid(tmp_path: Path, ask: Ask) -> None:
     path, story = tmp_path / "damaged.db", job("broken", "dddd-4444").submit()
     story.bodies[0] = b"{"
     write(path, story, snapshots=False)

@@ -36,7 +36,9 @@ def test_a_valid_file_is_exit_code_0(ask: Ask, tmp_path: Path) -> None:
     assert (said.code, said.out) == (0, f"{tmp_path}/a.yaml, line 1: PyTorchTrainingJob mnist: valid\n")
 
 
-def test_every_problem_of_every_file_is_told_at_once_with_rule_and_field(ask: Ask, tmp_path: Path) -> None:
+def test_every_problem_of_every_file_is_reported_at_once_with_rule_and_field(
+    ask: Ask, tmp_path: Path
+) -> None:
     first = write(tmp_path / "a.yaml", manifest("X", 0), manifest(foo=1), {"kind": "Pod", "apiVersion": "v1"})
     second = tmp_path / "b.yaml"
     second.write_text("a: [")

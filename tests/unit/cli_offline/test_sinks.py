@@ -94,7 +94,9 @@ def test_410_switches_a_sink_off(ask: Ask, hook: Hook, publish: Callable[[], int
     assert publish() == 0
 
 
-def test_a_sink_goes_on_where_it_is_told(ask: Ask, hook: Hook, publish: Callable[[], int]) -> None:
+def test_a_sink_goes_on_at_the_place_that_it_is_given(
+    ask: Ask, hook: Hook, publish: Callable[[], int]
+) -> None:
     assert ask("events", "sinks", "reset", "pager", "--to", "end").code == 0
     publish()
     assert hook.bodies == []

@@ -23,7 +23,7 @@ async def asked(browser: Browser, action: str) -> dict[str, str]:
     return hidden(answer.text)
 
 
-async def test_whoever_resumes_a_job_in_a_queue_is_told_that_kueue_decides(tmp_path: Path) -> None:
+async def test_who_resumes_a_job_in_a_queue_learns_that_kueue_decides(tmp_path: Path) -> None:
     queued = TorchStory(training(suspend=True))
     manifest = {
         "apiVersion": queued.api,
@@ -89,7 +89,7 @@ async def test_the_run_policy_is_edited_and_a_field_that_is_emptied_goes(tmp_pat
 
 
 @pytest.mark.parametrize("action", ["pause", "policy"])
-async def test_a_change_by_somebody_else_is_told_and_not_overwritten(tmp_path: Path, action: str) -> None:
+async def test_a_change_by_somebody_else_is_shown_and_not_overwritten(tmp_path: Path, action: str) -> None:
     async with console(tmp_path) as browser:
         await browser.submit(job())
         fields = await asked(browser, action)

@@ -45,7 +45,7 @@ def test_a_job_that_is_being_deleted_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
-def test_pausing_is_offered_where_the_kind_says_how_and_is_seen_in_the_spec(kind: Kind) -> None:
+def test_pausing_is_offered_where_the_kind_says_how_and_shows_in_the_spec(kind: Kind) -> None:
     for change, (offer, refused) in {True: ("pause", "resume"), False: ("resume", "pause")}.items():
         offered = actions(kind.names.kind, Phase.RUNNING, paused=not change, elastic=False, deleting=False)
         assert (offer in offered) is bool(kind.pausing(change))

@@ -46,7 +46,7 @@ async def test_creating_at_once_from_a_text_names_everything_that_was_renamed(tm
         page = (await browser.get(made.headers["location"])).text
         for says in RENAMED:
             assert f"<li>{says}</li>" in page
-        assert RENAMED[0] not in (await browser.get("/jobs")).text, "it is told once"
+        assert RENAMED[0] not in (await browser.get("/jobs")).text, "it is said once"
         (manifest,) = await browser.app.jobs()
         assert (manifest["kind"], manifest["spec"]["config"]["slotsPerWorker"]) == ("DeepSpeedJob", 1)
 
@@ -138,7 +138,7 @@ async def test_the_form_is_filled_from_a_job_that_exists(tmp_path: Path, said: s
 
 
 @pytest.mark.parametrize("said", ["nobody", f"elsewhere/{KIND}/train", "NoSuchJob/train", "a/b/c/d", "%"])
-async def test_a_job_that_there_is_not_is_told_with_a_sentence(tmp_path: Path, said: str) -> None:
+async def test_a_job_that_there_is_not_is_a_sentence(tmp_path: Path, said: str) -> None:
     async with console(tmp_path) as browser:
         await browser.submit(job())
         answer = await browser.client.get(NEW, params={"from": said})
@@ -157,7 +157,7 @@ async def test_a_console_of_one_namespace_fills_from_no_other(tmp_path: Path) ->
 # ---- what an API server refuses -------------------------------------------------------------------------------
 
 
-def test_what_an_api_server_refuses_is_told_field_by_field() -> None:
+def test_what_an_api_server_refuses_is_shown_field_by_field() -> None:
     many = 'J.g "x" is invalid: [spec.a.b[0].c: Invalid value: 1: no, spec.d: Required value]'
     assert refused(many) == [
         ("spec.a.b[0].c", "spec.a.b[0].c: Invalid value: 1: no"),

@@ -69,7 +69,7 @@ def test_a_timeline_is_drawn_again_only_when_something_was_added() -> None:
     assert life.timeline().bands[-1].phase is Phase.PAUSED
 
 
-def test_what_is_told_entry_by_entry_is_what_all_entries_tell_at_once() -> None:
+def test_what_is_added_entry_by_entry_is_what_all_entries_give_at_once() -> None:
     story = restarted().at(60).pause().gone("worker-0").at(90).delete()
     life = KeptLife(story.uid)
     for seq, body in enumerate(story.bodies, 1):
@@ -81,7 +81,7 @@ def test_what_is_told_entry_by_entry_is_what_all_entries_tell_at_once() -> None:
         assert view(life, str(seq)).why == explain(story.steps[:seq])
 
 
-def test_attempts_are_told_with_their_numbers() -> None:
+def test_attempts_are_shown_with_their_numbers() -> None:
     attempts = life_of(restarted()).attempts()
     assert [(attempt.replica, attempt.number, attempt.uid) for attempt in attempts] == [
         ("worker-0", 1, "worker-0.1"),
@@ -110,7 +110,7 @@ def test_a_moment_shows_status_conditions_and_children_as_they_were() -> None:
     assert view(life, "5").left == 3
 
 
-def test_the_present_is_what_is_seen_without_a_moment() -> None:
+def test_the_present_is_what_is_shown_without_a_moment() -> None:
     life = life_of(restarted())
     moment = view(life, "")
     assert (moment.count, moment.of, moment.follows) == (len(life), len(life), True)
@@ -158,7 +158,7 @@ def test_the_slider_of_a_part_stays_in_it() -> None:
     assert [seq_at(life, part, place) for place in (0.0, 50.0, 100.0)] == [2, 3, 4]
 
 
-def test_an_entry_is_told_with_its_cause_actor_and_effect_on_the_phase() -> None:
+def test_an_entry_is_shown_with_its_cause_actor_and_effect_on_the_phase() -> None:
     life = life_of(running().at(9).pause())
     (entry,) = described_entries(life, len(life), len(life))
     assert entry.cause == "job, generation 2 by alice"
@@ -169,7 +169,7 @@ def test_an_entry_is_told_with_its_cause_actor_and_effect_on_the_phase() -> None
     assert [entry_there.seq for entry_there in described_entries(life, 2, 4)] == [2, 3, 4]
 
 
-def test_what_was_noticed_late_says_how_late() -> None:
+def test_what_was_observed_late_says_how_late() -> None:
     story = running().at(50)
     story.pod("worker-1", "Failed", exit_code=7, happened_at=START + timedelta(seconds=20))
     life = life_of(story)
@@ -230,7 +230,7 @@ def test_a_deleted_replica_stays_listed() -> None:
     assert [(row.phase, row.uid) for row in table(life.state(), ())] == [("Deleted", "")] * 2
 
 
-def test_claims_and_modes_are_found_wherever_the_spec_has_them() -> None:
+def test_claims_and_modes_are_collected_wherever_the_spec_has_them() -> None:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "tutorial"}}
     spec = {
         "replicaSpecs": [{"template": {"spec": {"volumes": [volume, volume, {"name": "x"}]}}}],

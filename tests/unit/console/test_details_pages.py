@@ -127,7 +127,7 @@ async def test_the_slider_names_a_place_of_the_picture_and_the_address_the_entry
         assert (await client.get(f"{PATH}/history?place=101")).status_code == 400
 
 
-async def test_jobs_that_are_gone_are_told_of_and_told_apart_by_their_uid() -> None:
+async def test_jobs_that_are_gone_have_pages_and_are_distinguished_by_their_uid() -> None:
     async with one_job() as (app, client):
         first = await app.job("default", "train")
         await app.delete(first, "alice")

@@ -1,4 +1,4 @@
-"""The pages of a job on a cluster: everybody sees what their rights give them, and is told what they lack."""
+"""The pages of a job on a cluster: everybody sees what their rights give them, and learns what they lack."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -49,7 +49,7 @@ async def test_who_may_get_pods_sees_the_one_behind_a_replica() -> None:
         assert "has no right" not in one.text
 
 
-async def test_who_may_not_read_logs_is_told_so() -> None:
+async def test_who_may_not_read_logs_gets_a_sentence() -> None:
     async with alice(only("get")) as client:
         for below in (
             "/log?replica=worker-0",

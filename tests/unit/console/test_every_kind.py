@@ -115,7 +115,7 @@ async def test_a_job_is_paused_and_resumed_from_its_page(kind: Kind, tmp_path: P
 
 
 @BY_ITSELF
-async def test_who_succeeded_by_a_launcher_is_told_whose_log_to_read(kind: Kind, tmp_path: Path) -> None:
+async def test_who_succeeded_by_a_launcher_learns_whose_log_to_read(kind: Kind, tmp_path: Path) -> None:
     job = job_of(kind).raw
     name = job["metadata"]["name"]
     plan = kind.admit(name, job["spec"]).plan

@@ -323,7 +323,7 @@ async def test_while_typing_only_touched_fields_complain(tmp_path: Path) -> None
         assert answer.text.count("hx-swap-oob") > 30
 
 
-async def test_a_name_that_is_taken_is_told_at_the_name(tmp_path: Path) -> None:
+async def test_a_name_that_is_taken_is_reported_at_the_name(tmp_path: Path) -> None:
     async with console(tmp_path) as browser:
         fields = inputs((await browser.get(NEW)).text) | WORKED_EXAMPLE_A | {"do": "create"}
         assert (await browser.post(NEW, fields)).status_code == 303
@@ -364,7 +364,7 @@ async def test_a_text_is_applied_to_the_form_with_a_notice_for_each_old_name(tmp
         (yaml.safe_dump(job("a", replicas=0)), "must be at least 1"),
     ],
 )
-async def test_a_text_that_is_no_job_is_told_with_a_sentence_and_kept(
+async def test_a_text_that_is_no_job_gets_a_sentence_and_is_kept(
     tmp_path: Path, text: str, says: str
 ) -> None:
     async with console(tmp_path) as browser:
@@ -409,7 +409,7 @@ def test_a_small_text_that_stands_for_a_large_value_is_refused() -> None:
 
 
 @pytest.mark.parametrize("base", ["", "[]", "{", "[" * 100_000, '{"a":' * 500 + "1" + "}" * 500])
-async def test_a_form_that_was_tampered_with_is_told_with_a_sentence(tmp_path: Path, base: str) -> None:
+async def test_a_form_that_was_tampered_with_gets_a_sentence(tmp_path: Path, base: str) -> None:
     async with console(tmp_path) as browser:
         await browser.get(NEW)
         answer = await browser.post(NEW, {"base": base, "do": "check"})

@@ -171,7 +171,7 @@ async def test_a_server_without_a_read_model_says_what_is_missing() -> None:
         assert "no database for the history is configured" in answer.text
 
 
-async def test_what_changes_in_the_read_model_is_told_to_every_open_page(tmp_path: Path) -> None:
+async def test_what_changes_in_the_read_model_reaches_every_open_page(tmp_path: Path) -> None:
     from tests.unit.api.words import job
 
     async with console(tmp_path) as browser:

@@ -49,7 +49,7 @@ async def test_keys_and_values_that_jobs_have_are_suggested_for_what_is_typed_la
         assert '<datalist id="known-labels">' in page
 
 
-async def test_labels_of_other_namespaces_are_not_told(tmp_path: Path) -> None:
+async def test_labels_of_other_namespaces_are_not_suggested(tmp_path: Path) -> None:
     async with console(tmp_path, ConsoleOptions(namespace="ours", new_jobs="ours")) as browser:
         await browser.submit(labelled("here", "ours", team="a"))
         from tests.unit.api.words import written

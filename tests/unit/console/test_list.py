@@ -161,7 +161,7 @@ async def test_a_filter_in_use_is_a_chip_that_takes_it_away(tmp_path: Path) -> N
         assert "Status: Running" in page
 
 
-async def test_a_failure_is_a_badge_with_its_message_and_found_as_error(tmp_path: Path) -> None:
+async def test_a_failure_is_a_badge_with_its_message_and_listed_as_error(tmp_path: Path) -> None:
     broken = job("broken", replicas=0)
     broken["spec"]["replicaSpecs"][0]["replicas"] = 1
     annotations = {"sim.jobledger.dev/run-seconds": "0", "sim.jobledger.dev/exit-code": "3"}
@@ -189,7 +189,7 @@ async def test_jobs_are_in_order_and_on_pages(tmp_path: Path) -> None:
         assert "No data" in (await browser.get("/jobs?page=9")).text
 
 
-async def test_only_jobs_of_the_consoles_namespace_are_seen(tmp_path: Path) -> None:
+async def test_only_jobs_of_the_consoles_namespace_are_listed(tmp_path: Path) -> None:
     async with console(tmp_path, ConsoleOptions(namespace="team-b")) as browser:
         await browser.app.submit(
             (await _written(job("here"), "team-b")) + (await _written(job("there"), "team-a")), "test"
@@ -291,7 +291,7 @@ async def test_going_back_in_the_browser_gives_a_whole_page(tmp_path: Path) -> N
         assert "<html" in (await browser.client.get("/jobs?q=a", headers=headers)).text
 
 
-def test_a_name_of_before_makes_up_for_no_kind_that_may_not_be_seen() -> None:
+def test_a_name_of_before_makes_up_for_no_kind_that_may_not_be_listed() -> None:
     """A caller who may list every kind but one, and one under two names, has as many rights as there are kinds."""
     allowed = [names.kind for names in SERVED if names.kind != "PyTorchJob"]
     assert len(allowed) == len(KNOWN)

@@ -92,7 +92,7 @@ async def test_small_logs_are_shown_whole(data: bytes) -> None:
     assert not tail.has_earlier
 
 
-async def test_the_line_that_is_being_written_is_told_apart() -> None:
+async def test_the_line_that_is_being_written_is_apart() -> None:
     tail = await window.tail(Counting(b"done\n 47%\r 48%", ended=False))
     assert (tail.lines, tail.tail, tail.end) == (("done",), " 48%", 5)
 
@@ -182,7 +182,7 @@ class Growing:
         return LogPart(self.data[start : start + length], start, len(self.data), not self.steps)
 
 
-async def test_what_is_added_is_told_line_by_line_until_the_end() -> None:
+async def test_what_is_added_comes_line_by_line_until_the_end() -> None:
     source = Growing(b"one\ntw", b"", b"two\nthree\n")
     source.data = b"zero\n"
     news = [new async for new in follow.added(source, 5, look=0)]
@@ -192,7 +192,7 @@ async def test_what_is_added_is_told_line_by_line_until_the_end() -> None:
     assert news[-1].end == len(source.data)
 
 
-async def test_a_follower_that_is_far_behind_is_told_what_was_left_out() -> None:
+async def test_a_follower_that_is_far_behind_learns_what_was_left_out() -> None:
     data = numbered(1_000_000)
     news = [new async for new in follow.added(Counting(data), 0, look=0)]
     assert news[0].skipped > follow.BEHIND

@@ -139,7 +139,7 @@ async def test_a_panel_is_refreshed_alone(tmp_path: Path) -> None:
             assert (await browser.get(f"{TRAIN}/monitoring/panel?panel=nothing")).status_code == 404
 
 
-async def test_whoever_looks_at_the_same_has_it_asked_for_once(tmp_path: Path) -> None:
+async def test_two_who_look_at_the_same_have_it_asked_for_once(tmp_path: Path) -> None:
     with prometheus() as source:
         async with measured(tmp_path, source) as (browser, _):
             since = datetime.now(UTC)
@@ -230,7 +230,7 @@ async def test_the_same_is_there_as_json(tmp_path: Path) -> None:
             assert broken["panels"][0]["error"] == "The metrics source answers with status 500."
 
 
-async def test_who_may_not_list_pods_is_told_nothing_of_them() -> None:
+async def test_who_may_not_list_pods_learns_nothing_of_them() -> None:
     fake = FakeReviews({"alices": "alice"}, alice=only("get"))
     with prometheus() as source:
         async with app_in_memory() as app:
@@ -347,7 +347,7 @@ def test_an_axis_ends_at_a_round_number(most: float, binary: bool, top: float) -
     assert ceiling(most, binary=binary) == pytest.approx(top)
 
 
-def test_values_are_told_in_their_units() -> None:
+def test_values_are_shown_in_their_units() -> None:
     assert [value("count", number) for number in (0, 10, 2.5, None)] == ["0", "10", "2.5", "–"]
     assert value("bytes/s", 2048) == "2.00 KiB/s"
 

@@ -121,7 +121,7 @@ def cursor(drawn: str) -> tuple[str, str]:
     return element.attrib["class"], element.attrib["x"]
 
 
-def test_a_thousand_restarts_make_no_more_steps_than_can_be_seen() -> None:
+def test_a_thousand_restarts_make_no_more_steps_than_can_be_distinguished() -> None:
     story = running(2, runPolicy={"backoffLimit": 2000})
     for number in range(1000):
         story.at(10 + number).pod("worker-1", "Failed", exit_code=7).gone("worker-1").pod(

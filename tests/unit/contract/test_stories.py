@@ -1,4 +1,4 @@
-"""What public events say of jobs whose stories are told here."""
+"""What public events say of jobs whose stories stand here."""
 
 from datetime import timedelta
 

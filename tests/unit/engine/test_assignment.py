@@ -216,7 +216,7 @@ def test_a_crowd_is_appended_in_few_batches_and_none_is_larger_than_a_batch() ->
     play(story)
 
 
-def test_timers_of_a_partition_fire_in_whoever_owns_it() -> None:
+def test_timers_of_a_partition_fire_in_the_engine_that_owns_it() -> None:
     async def story(world: World) -> None:
         timed = Story(workers(1, runPolicy={"activeDeadlineSeconds": 60}), uid="0-a").submit()
         timed.at(1).all_pods("Running")
@@ -538,7 +538,7 @@ def test_a_partition_that_others_had_meanwhile_is_recovered_anew() -> None:
     play(story)
 
 
-def test_one_that_is_kept_and_found_taken_while_another_is_let_go_is_taken_back() -> None:
+def test_one_that_is_kept_and_turns_out_taken_while_another_is_given_up_is_taken_back() -> None:
     async def story(world: World) -> None:
         await world.assignment.own([0, 1])
         world.assignment.unsettled()

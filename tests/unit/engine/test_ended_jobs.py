@@ -138,7 +138,7 @@ async def test_snapshots_of_closed_jobs_that_an_older_release_did_not_mark_are_m
     assert [(snapshot.job, snapshot.closed) for snapshot in again.reader.unsaved()] == [(ENDED, True)]
 
 
-async def test_whoever_wants_all_states_has_them_of_the_log() -> None:
+async def test_who_wants_all_states_has_them_of_the_log() -> None:
     log = MemoryLog()
     made = await ended(log)
     await save(made.reader, log)

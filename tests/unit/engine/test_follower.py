@@ -76,7 +76,7 @@ def simulated(coroutine: object) -> None:
     run_simulated(coroutine, 1)  # type: ignore[arg-type]
 
 
-def test_what_is_in_the_log_at_the_start_is_known_and_what_comes_later_is_told() -> None:
+def test_what_is_in_the_log_at_the_start_is_known_and_what_comes_later_is_announced() -> None:
     async def story() -> None:
         log, entries = MemoryLog(), []
         await log.append(history(3))
@@ -128,7 +128,7 @@ def test_news_is_read_within_fifty_milliseconds_however_long_it_was_quiet() -> N
     simulated(story())
 
 
-def test_what_is_known_to_be_in_a_log_and_was_not_read_yet_is_told_of_each() -> None:
+def test_what_is_known_to_be_in_a_log_and_was_not_read_yet_is_counted_for_each() -> None:
     class Ahead(MemoryLog):
         async def follow(self, after: Position = 0) -> AsyncIterator[NewRecords]:
             for behind in (5, 3, 0):
@@ -277,7 +277,7 @@ def test_fresh_looks_anew_whenever_it_is_asked_anew() -> None:
     simulated(story())
 
 
-def test_a_record_that_is_not_accepted_is_said_to_whoever_has_to_pass_it() -> None:
+def test_a_record_that_is_not_accepted_is_reported_to_who_has_to_pass_it() -> None:
     async def story() -> None:
         log, calls = MemoryLog(), []
         async with following(log) as follower:

@@ -66,7 +66,7 @@ async def test_an_entry_of_another_writer_is_folded_in_and_the_batch_decided_aga
     await first.take(placeless(observations[:3]))
     folded = await second.take(placeless(observations))
     assert [entry.record.seq for entry in folded] == list(range(1, len(observations) + 1)), (
-        "the others' are told too"
+        "the others' are announced too"
     )
     assert len(await records(log)) == len(observations)
     assert first.reader.tracked(observations[0].job).seq == 3
@@ -183,7 +183,7 @@ async def test_a_restart_knows_from_the_log_which_places_were_decided() -> None:
     assert [decode(record.body).source for record in await records(log)] == [1, 2, 3, 4]
 
 
-async def test_what_is_noticed_here_has_no_place_and_takes_none_away() -> None:
+async def test_what_is_observed_here_has_no_place_and_takes_none_away() -> None:
     log = MemoryLog()
     owner = Owner(log, Reader(), LoopClock(START))
     observations = causes(life())

@@ -149,7 +149,7 @@ def test_an_idle_log_is_asked_for_the_time_before_the_first_timer_and_not_again(
     run_simulated(main(), seed=1)
 
 
-def test_nothing_is_fired_while_nobody_has_told_the_time() -> None:
+def test_nothing_is_fired_before_anybody_confirms_the_time() -> None:
     async def main() -> None:
         scene = Scene(Bent())
         scene.is_there = False

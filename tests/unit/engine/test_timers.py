@@ -79,7 +79,7 @@ def test_a_timer_that_is_set_while_nothing_is_due_fires_when_it_is() -> None:
     assert observation.at - START < timedelta(seconds=5.1)
 
 
-def test_a_clock_that_jumps_ahead_is_noticed_within_half_a_minute() -> None:
+def test_timers_follow_a_clock_that_jumps_ahead_within_half_a_minute() -> None:
     class Jumping(LoopClock):
         jump = timedelta()
 

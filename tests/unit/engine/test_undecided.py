@@ -76,7 +76,7 @@ async def taken(log: MemoryLog, observations: Sequence[Observation]) -> Owner:
     return owner
 
 
-async def test_the_job_is_seen_and_the_others_go_on(
+async def test_the_job_says_so_and_the_others_go_on(
     only_pods: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = MemoryLog()
@@ -92,7 +92,7 @@ async def test_the_job_is_seen_and_the_others_go_on(
     caplog.clear()
 
 
-async def test_it_is_said_once_however_often_it_is_noticed(
+async def test_it_is_said_once_however_often_it_is_observed(
     only_pods: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = MemoryLog()
@@ -108,7 +108,7 @@ async def test_it_is_said_once_however_often_it_is_noticed(
     assert caplog.records == []
 
 
-async def test_it_is_said_once_also_when_it_is_noticed_of_another_pod_later(
+async def test_it_is_said_once_also_when_it_is_observed_of_another_pod_later(
     only_pods: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = MemoryLog()
@@ -228,7 +228,7 @@ async def test_it_is_an_event_of_the_job(only_pods: bool, caplog: pytest.LogCapt
     caplog.clear()
 
 
-async def test_what_was_written_is_whole_also_when_the_mistake_is_mended(
+async def test_what_was_written_is_whole_also_when_the_mistake_is_corrected(
     only_pods: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = MemoryLog()

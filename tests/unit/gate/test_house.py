@@ -19,6 +19,7 @@ from tests.gate.house import (
     phrases,
     repeated_classes,
     table,
+    worded_tests,
 )
 
 SOURCE = f"""
@@ -30,12 +31,16 @@ class Entry: ...
 class Other:
     class Entry: ...
 
-def taken(seen, *, told=1):
+def taken(seen, *, {NAMES[3]}=1):
     # {PHRASES[0]} comes
     for each in seen:
         match each:
             case [found, *rest]:
                 return each, found, rest
+
+async def test_what_was_{NAMES[3]}(): ...
+def test_what_was_unforeseen(): ...
+def what_was_seen(): ...
 """
 
 MODULE = Module("statemachine.thing", SOURCE)
@@ -56,9 +61,21 @@ def test_no_phrase_here_has_a_better_word() -> None:
     assert phrases(modules(ROOT, (*PRODUCT, "tests")), pages) == dict.fromkeys(PHRASES, 0)
 
 
+def test_no_test_here_is_named_by_such_words() -> None:
+    assert worded_tests(modules(ROOT, ("tests",))) == []
+
+
+def test_a_test_is_judged_by_the_words_of_its_name() -> None:
+    assert worded_tests([MODULE]) == [f"test_what_was_{NAMES[3]}"]
+
+
 def test_a_phrase_counts_in_code_and_pages_also_across_lines() -> None:
-    page = PHRASES[3].replace(" ", "\n    ").upper()
-    assert phrases([MODULE], [page]) == dict.fromkeys(PHRASES, 0) | {PHRASES[0]: 1, PHRASES[3]: 1}
+    page = PHRASES[4].replace(" ", "\n    ").upper()
+    assert phrases([MODULE], [page]) == dict.fromkeys(PHRASES, 0) | {
+        PHRASES[0]: 1,
+        PHRASES[3]: 1,
+        PHRASES[4]: 1,
+    }
 
 
 def test_a_class_name_that_stands_twice_is_named() -> None:

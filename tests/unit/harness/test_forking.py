@@ -179,7 +179,7 @@ def test_it_is_stopped_and_goes_on(started: START) -> None:
     assert outcome(process, "on\n") == (0, "on\n", "")
 
 
-def test_whoever_waits_for_it_in_vain_is_told_so(started: START) -> None:
+def test_who_waits_for_it_in_vain_gets_an_error(started: START) -> None:
     process = started(SLEEP)
     assert process.poll() is None
     for wait in (process.wait, lambda timeout: process.communicate(timeout=timeout)):

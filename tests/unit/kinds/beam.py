@@ -64,7 +64,7 @@ class BeamStory(Story):
         return self.see(ChildObserved(job=self.uid, at=self.now, kind="Job", name=JOB, uid=""))
 
     def flink(self, id_: str) -> "BeamStory":
-        """Flink has told the id of the program."""
+        """Flink has answered with the id of the program."""
         name = f"{NAME}-flinkcluster-jobmanager"
         return self.see(ChildObserved(job=self.uid, at=self.now, kind="FlinkJob", name=name, uid=id_))
 

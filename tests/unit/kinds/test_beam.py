@@ -284,7 +284,7 @@ def test_a_job_that_somebody_deletes_is_not_made_again() -> None:
     assert story.condition("Failed")[1] == "SubmitJobDeleted"  # type: ignore[index]
 
 
-def test_a_job_that_has_lost_its_labels_is_seen_again() -> None:
+def test_a_job_that_has_lost_its_labels_is_observed_again() -> None:
     story = running().at(30).job_gone().job(active="1")
     assert story.phase is Phase.RUNNING
     assert story.job_lost().phase is Phase.FAILED
@@ -328,7 +328,7 @@ def test_pods_of_other_makers_and_the_129th_are_not_shown() -> None:
     assert len(story.status["jobStatus"]) == 128
 
 
-def test_a_refused_child_is_told_by_the_conditions() -> None:
+def test_a_refused_child_is_shown_by_the_conditions() -> None:
     story = BeamStory(spec(), name=NAME, kind=KIND).submit().at(1)
     story.refused("ConfigMap", 403, "quota", retryable=True)
     assert story.condition("ClusterRunning") == ("False", "InitializationFailed", "quota")
@@ -344,7 +344,7 @@ def test_a_job_that_the_cluster_never_takes_fails() -> None:
     assert story.condition("Failed") == ("True", "InvalidSpec", "spec.template: wrong")
 
 
-def test_an_invalid_spec_is_told_by_the_one_condition() -> None:
+def test_an_invalid_spec_is_shown_by_the_one_condition() -> None:
     story = BeamStory(spec(job={"spec": {}}), name=NAME, kind=KIND).submit()
     assert story.phase is Phase.FAILED
     assert story.conditions == {"Failed": "True"}

@@ -121,12 +121,12 @@ def test_nothing_in_a_list_has_a_default_which_apply_would_take_for_a_change(kin
     assert [path for path in paths if "[]" in path] == []
 
 
-def test_defaults_of_entries_of_lists_are_told() -> None:
+def test_defaults_of_entries_of_lists_are_described() -> None:
     defaults = {path: schema.get("description", "") for path, schema in schemas(root(KINDS[0]))}
     assert defaults[".spec.replicaSpecs[].restartPolicy"].endswith("Default: OnFailure.")
 
 
-def test_defaults_of_pytorchjobs_are_told_but_not_stored() -> None:
+def test_defaults_of_pytorchjobs_are_described_but_not_stored() -> None:
     (kind,) = (kind for kind in KINDS if kind.names.kind == "PyTorchJob")
     parts = list(schemas(root(kind)))
     assert [path for path, schema in parts if "default" in schema] == []

@@ -53,7 +53,7 @@ def test_the_world_counts_processes_where_their_number_is_known(said: str, world
     assert env(spec(nprocPerNode=said), "worker-0") == master_env(1, world=world, processes=said)
 
 
-def test_workers_alone_are_told_how_many_they_are() -> None:
+def test_workers_alone_learn_how_many_they_are() -> None:
     assert env(workers_only(2, nprocPerNode="2"), "worker-1") == [
         ("PYTHONUNBUFFERED", "1"),
         ("PET_NPROC_PER_NODE", "2"),
@@ -61,7 +61,7 @@ def test_workers_alone_are_told_how_many_they_are() -> None:
     ]
 
 
-def test_elastic_workers_are_told_where_to_meet() -> None:
+def test_elastic_workers_learn_where_to_meet() -> None:
     elastic = {"minReplicas": 1, "maxReplicas": 3, "maxRestarts": 100}
     assert env(workers_only(2, elasticPolicy=elastic), "worker-0") == [
         ("PYTHONUNBUFFERED", "1"),

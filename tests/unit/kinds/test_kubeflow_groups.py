@@ -55,7 +55,7 @@ def test_by_default_there_is_no_gang(settings: dict[str, str]) -> None:
     assert "schedulerName" not in manifest["spec"]
 
 
-def test_volcano_is_told_the_group_in_annotations() -> None:
+def test_volcano_gets_the_group_in_annotations() -> None:
     assert gang(spec(**scheduling(priorityClass="high")), "volcano") == {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "minMember": 3,
@@ -70,7 +70,7 @@ def test_volcano_is_told_the_group_in_annotations() -> None:
 
 
 @pytest.mark.parametrize("scheduler", ["scheduler-plugins", "my-scheduler"])
-def test_any_other_gang_scheduler_is_told_the_group_in_a_label(scheduler: str) -> None:
+def test_any_other_gang_scheduler_gets_the_group_in_a_label(scheduler: str) -> None:
     assert gang(spec(**scheduling(minAvailable=2, scheduleTimeoutSeconds=30)), scheduler) == {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "minMember": 2,

@@ -264,7 +264,7 @@ def test_k15_who_was_admitted_with_fewer_may_change_all_else() -> None:
         ({"key": "a", "value": "x\0"}, '"x\\u0000"', "must not contain ',', '=' or NUL"),
     ],
 )
-def test_k16_options_of_the_rendezvous_can_be_told_apart(option: Spec, shown: str, allowed: str) -> None:
+def test_k16_options_of_the_rendezvous_can_be_distinguished(option: Spec, shown: str, allowed: str) -> None:
     good = {"key": "timeout", "value": "900"}
     admission = admit(workers_only(elasticPolicy={"rdzvConf": [good, option]}))
     assert texts(admission) == [f"spec.elasticPolicy.rdzvConf[1]: Invalid value: {shown}: {allowed}"]
@@ -276,7 +276,7 @@ def test_k16_an_option_of_the_rendezvous_may_have_no_value() -> None:
     assert texts(admit(of)) == []
 
 
-def test_k17_variables_that_the_controller_sets_are_told() -> None:
+def test_k17_variables_that_the_controller_sets_are_named() -> None:
     own = [{"name": name, "value": "x"} for name in ("MASTER_ADDR", "LR", "RANK", "PET_NNODES", "RANK")]
     side = {"name": "side", "image": "i", "env": [{"name": "PYTHONUNBUFFERED", "value": "0"}]}
     admission = admit(spec({"Master": replica(), "Worker": replica(1, container(env=own), side)}))
@@ -384,7 +384,7 @@ def test_almost_everything_may_change() -> None:
         ("scheduler-plugins", "volcano", [OTHER_SCHEDULER]),
     ],
 )
-def test_a_template_with_another_scheduler_than_the_gang_s_is_told(
+def test_a_template_with_another_scheduler_than_the_gang_s_is_reported(
     gang: str, own: str, warnings: list[Any]
 ) -> None:
     of = spec({"Worker": {"template": template(schedulerName=own)}})

@@ -256,7 +256,7 @@ UNKNOWN = "is no known field of a pod template, and Kubernetes ignores what it d
 
 
 def strangers(of: Spec, *, kubeflow_s: bool = False) -> list[str]:
-    """What is told of fields of this template that there are not."""
+    """What is reported of fields of this template that there are not."""
     admission = (
         kubeflow.admit(kubeflow.spec({"Worker": {"template": of}}))
         if kubeflow_s
@@ -269,7 +269,7 @@ def strangers(of: Spec, *, kubeflow_s: bool = False) -> list[str]:
 
 
 @pytest.mark.parametrize("kubeflow_s", [True, False], ids=["kx3", "gx1"])
-def test_gx1_a_slip_of_the_pen_in_a_template_is_told(kubeflow_s: bool) -> None:
+def test_gx1_a_slip_of_the_pen_in_a_template_is_reported(kubeflow_s: bool) -> None:
     of = {
         "metadata": {"label": {"a": "b"}},
         "spec": {
@@ -306,7 +306,7 @@ def test_kx3_tells_of_ten_fields_at_most() -> None:
     assert len(strangers({"spec": {"containers": [container]}}, kubeflow_s=True)) == 10
 
 
-def test_kx3_what_an_update_brings_is_told() -> None:
+def test_kx3_what_an_update_brings_is_reported() -> None:
     old = kubeflow.workers_only(1)
     new = kubeflow.spec({"Worker": kubeflow.replica(1, kubeflow.container(envs=[]))})
     assert [notice.reason for notice in kubeflow.admit(new, old).notices] == ["UnknownPodField"]

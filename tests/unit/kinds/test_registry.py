@@ -9,7 +9,7 @@ from tests.unit.kinds.build import API, KIND
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
-def test_every_kind_is_found_by_its_name(kind: Kind) -> None:
+def test_every_kind_is_looked_up_by_its_name(kind: Kind) -> None:
     assert kind_of(kind.names.api_version, kind.names.kind) is kind
 
 
@@ -20,14 +20,14 @@ def test_names_are_unique() -> None:
     assert len(set(short)) == len(short)
 
 
-def test_an_unknown_kind_is_told_the_nearest_known_one() -> None:
+def test_the_error_for_an_unknown_kind_names_the_nearest_known_one() -> None:
     with pytest.raises(UnknownKind) as caught:
         kind_of(API, "PytorchTraningJob")
     assert isinstance(caught.value, SpecInvalid)
     assert str(caught.value).endswith('; did you mean "PyTorchTrainingJob"?')
 
 
-def test_a_known_kind_of_another_version_is_told_the_version() -> None:
+def test_the_error_for_another_version_of_a_known_kind_names_the_version() -> None:
     with pytest.raises(UnknownKind) as caught:
         kind_of("batch.tensorstack.dev/v1", KIND)
     assert str(caught.value) == (

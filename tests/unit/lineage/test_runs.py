@@ -156,7 +156,7 @@ def test_a_failure_says_why() -> None:
     assert error["programmingLanguage"] == "n/a"
 
 
-def test_a_restart_is_told_with_its_cause() -> None:
+def test_a_restart_is_reported_with_its_cause() -> None:
     story = Story(workers(2, runPolicy={"backoffLimit": 3})).submit().all_pods("Running")
     runs = of_story(story.pod("worker-1", "Failed", exit_code=137))
     restarts = facet(runs, "jobledger_restarts")[-1]

@@ -73,7 +73,7 @@ def test_a_topic_that_no_broker_knows_may_come_and_the_command_that_makes_it_is_
         raise translated(UnknownTopicOrPartitionError(), ADDRESS, "read")
 
 
-def test_a_producer_that_has_ended_is_told_by_what_ended_it() -> None:
+def test_the_error_of_a_producer_that_has_ended_says_what_ended_it() -> None:
     error = KafkaError("Unexpected error during batch delivery")
     error.__cause__ = TopicAuthorizationFailedError("mine")
     assert "does not let us write: " in str(translated(error, ADDRESS, "write"))
@@ -89,7 +89,7 @@ async def test_what_a_client_cancels_by_itself_is_a_failure_and_ends_no_loop() -
         raise asyncio.CancelledError
 
 
-async def test_whoever_is_cancelled_ends() -> None:
+async def test_a_task_that_is_cancelled_ends() -> None:
     async def read() -> None:
         with ours(ADDRESS, "read"):
             await asyncio.sleep(60)

@@ -173,7 +173,7 @@ async def test_the_tasks_of_a_producer_are_its_sender_and_what_that_waits_for() 
     privates.mark_stopped(producer)
 
 
-async def test_nobody_is_told_of_batches_that_failed_before_they_were_sent() -> None:
+async def test_batches_that_failed_before_they_were_sent_are_reported_to_nobody() -> None:
     """A batch has two futures: what became of it, and that it was taken, which nobody waits for."""
     said: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))

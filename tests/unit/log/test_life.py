@@ -1,4 +1,4 @@
-"""A job's life step by step: what of its records can be told, and the states between its events."""
+"""A job's life step by step: which of its records can be read, and the states between its events."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ def test_an_entry_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bodies == [record.body for record in given]
 
 
-def test_entries_that_count_give_the_same_steps_when_they_are_told_again() -> None:
+def test_entries_that_count_give_the_same_steps_when_they_are_read_again() -> None:
     story = restarted()
     given = [Record(seq, story.uid, seq, body) for seq, body in enumerate(story.bodies, 1)]
     steps = [step for _, step in steps_of(story.uid, given)]
@@ -63,7 +63,7 @@ def test_a_record_that_does_not_count_changes_nothing_and_says_why() -> None:
     assert (last.whole, last.state.accepted) == (True, again.state.accepted + 1)
 
 
-def test_behind_a_record_that_cannot_be_read_nothing_is_told() -> None:
+def test_behind_a_record_that_cannot_be_read_there_is_no_step() -> None:
     first, second, third = records()
     _, broken, behind = [step for _, step in steps_of(JOB, [first, replace(second, body=b"{}"), third])]
     assert broken.fault.startswith("the entry cannot be read")
@@ -71,7 +71,7 @@ def test_behind_a_record_that_cannot_be_read_nothing_is_told() -> None:
     assert [broken.whole, behind.whole] == [False, False]
 
 
-def test_what_a_newer_release_observed_is_folded_and_ends_what_can_be_told() -> None:
+def test_what_a_newer_release_observed_is_folded_and_ends_the_steps() -> None:
     life = Life(JOB)
     steps = [life.add(record) for record in placed(newer_cause())]
     assert [step.entry is None for step in steps] == [False, True, False]

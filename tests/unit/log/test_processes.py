@@ -182,7 +182,7 @@ async def test_who_waits_for_a_busy_store_hears_it_once_and_nothing_was_done(pat
 
 
 @pytest.mark.timeout(180)
-async def test_everything_noticed_is_decided_once_whoever_is_killed(path: Path) -> None:
+async def test_everything_observed_is_decided_once_whichever_process_is_killed(path: Path) -> None:
     """Three processes notice, one decides and is killed again and again: no entry is missing, none is double."""
     choices, jobs = chance(5), 100
     with ExitStack() as running:

@@ -68,7 +68,7 @@ def test_an_accepted_record_is_given_back_with_the_states_around_it() -> None:
     assert folded.entry.events == accepted(1)
 
 
-def test_a_job_that_was_never_seen_is_new() -> None:
+def test_a_job_that_was_never_observed_is_new() -> None:
     tracked = Reader().tracked(JOB)
     assert (tracked.state, tracked.seq, tracked.head) == (JobState(JOB), 0, GENESIS)
     assert JOB not in Reader()
@@ -90,14 +90,14 @@ def test_the_position_is_that_of_the_last_record_accepted_or_not() -> None:
 # ---- entries that do not ----
 
 
-def test_a_record_seen_twice_counts_once() -> None:
+def test_a_record_that_comes_twice_counts_once() -> None:
     records = placed(history(3))
     reader = read(*records[:2], records[1], records[0], records[2])
     assert reader.tracked(JOB) == read(*records).tracked(JOB)
     assert reader.skipped == 2
 
 
-def test_a_record_seen_twice_casts_no_doubt_on_its_job() -> None:
+def test_a_record_that_comes_twice_casts_no_doubt_on_its_job() -> None:
     records = placed(history(2))
     assert read(*records, records[0]).tracked(JOB).suspicious == ""
 

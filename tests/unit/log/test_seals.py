@@ -210,7 +210,7 @@ async def test_what_was_altered_is_not_used_but_counted_and_the_log_is_folded(
     assert reader.tracked(DONE).state.phase is Phase.SUCCEEDED
 
 
-async def test_an_older_snapshot_that_is_put_back_is_found_though_its_mac_holds(tmp_path: Path) -> None:
+async def test_an_older_snapshot_that_is_put_back_is_detected_though_its_mac_holds(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     early = causes(life(DONE))
     await decided(path, KEY, early)
@@ -324,7 +324,7 @@ async def test_what_is_saved_after_a_save_whose_caller_was_cancelled_holds(store
         assert (await log.saved()).covered == await log.end()
 
 
-async def test_a_closed_job_keeps_its_state_for_whoever_reads_all(store: Path) -> None:
+async def test_a_closed_job_keeps_its_state_for_who_reads_all(store: Path) -> None:
     async with opened(store) as log:
         _, snapshots = await log.snapshots()
     assert {snapshot.job: snapshot.closed for snapshot in snapshots} == {DONE: False, LIVE: False, GONE: True}

@@ -82,7 +82,9 @@ async def test_a_closed_store_says_so(log: SqliteLog) -> None:
 # ---- writers and readers ----
 
 
-async def test_a_second_writer_is_refused_and_told_who_has_the_store(path: Path, log: SqliteLog) -> None:
+async def test_a_second_writer_is_refused_with_the_name_of_who_has_the_store(
+    path: Path, log: SqliteLog
+) -> None:
     with pytest.raises(StoreInUse) as refused:
         await SqliteLog.open(path)
     assert f"process {os.getpid()}" in refused.value.holder

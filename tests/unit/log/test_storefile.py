@@ -89,7 +89,7 @@ async def test_a_closed_store_can_be_read_where_nothing_can_be_written(path: Pat
     assert opened_without_rights(path, "read") == "3"
 
 
-def test_a_reader_is_told_when_the_last_entries_lie_beside_the_store_and_cannot_be_reached(
+def test_a_reader_learns_when_the_last_entries_lie_beside_the_store_and_cannot_be_reached(
     path: Path,
 ) -> None:
     with writing(path) as (process, lines):
@@ -191,7 +191,7 @@ async def test_a_store_that_was_refused_is_free_again(path: Path) -> None:
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["owner", "beside"])
-async def test_whoever_writes_a_store_waits_until_the_disk_has_it(path: Path, beside: bool) -> None:
+async def test_who_writes_a_store_waits_until_the_disk_has_it(path: Path, beside: bool) -> None:
     """NORMAL would lose the last commits of a write-ahead log in a power cut. Source: SQLite, PRAGMA synchronous."""
     store = await SqliteStore.open(path, beside=beside)
     pragmas = ("journal_mode", "synchronous", "fullfsync")

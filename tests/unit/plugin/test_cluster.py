@@ -38,7 +38,7 @@ def test_kinds_are_those_that_say_that_they_are_ours() -> None:
         assert [kind.kind for kind in asked.kinds()] == ["PyTorchTrainingJob"]
 
 
-def test_a_kind_of_ours_is_known_whoever_installed_its_crd() -> None:
+def test_a_kind_of_ours_is_known_no_matter_who_installed_its_crd() -> None:
     resources = [
         {"name": "pytorchjobs", "kind": "PyTorchJob"},
         {"name": "pytorchjobs/scale", "kind": "Scale"},

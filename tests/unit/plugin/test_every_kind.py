@@ -93,7 +93,7 @@ def said(cluster: ClusterJobs, name: str, **which: str) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.names.kind)
-def test_the_log_of_each_replica_is_found(kind: Kind) -> None:
+def test_the_log_of_each_replica_is_read(kind: Kind) -> None:
     job, pods = asyncio.run(alive(kind))
     name = job["metadata"]["name"]
     with server(discovery()) as fake:
@@ -116,7 +116,7 @@ def test_a_replica_without_a_pod_is_known_all_the_same(kind: Kind) -> None:
                 said(ClusterJobs(fake.api()), job["metadata"]["name"], replica=replica)
 
 
-def test_pods_of_a_kind_that_is_not_known_here_are_found_by_what_all_have() -> None:
+def test_pods_of_a_kind_that_is_not_known_here_are_selected_by_what_all_have() -> None:
     job, pods = asyncio.run(alive(KINDS[0]))
     newer = {**job, "kind": "NewerJob", "status": {}}
     place = KindPath(job["apiVersion"], "NewerJob", "newerjobs").path("default", job["metadata"]["name"])
@@ -170,7 +170,7 @@ def test_a_kind_is_called_as_kubectl_lets_users_call_it(kind: Kind) -> None:
             assert len(meant) == 1
 
 
-def test_a_job_under_an_older_name_of_its_kind_is_found_and_patched_there() -> None:
+def test_a_job_under_an_older_name_of_its_kind_is_looked_up_and_patched_there() -> None:
     (alias, kind) = next((alias, kind) for kind in KINDS for alias in kind.aliases)
     job, _ = asyncio.run(alive(kind))
     older = {**job, "kind": alias.kind}

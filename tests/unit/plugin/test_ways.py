@@ -16,7 +16,7 @@ from tests.unit.plugin.words import Asked, Fake, Reply, server, status
 
 SERVICE = "/api/v1/namespaces/jobledger-system/services/http:jobledger:8080/proxy"
 WHY = "/v1/lives/team/train/why"
-TOLD = {"data": None, "text": "it runs", "notes": ["a note"], "doubt": ""}
+REASONS = {"data": None, "text": "it runs", "notes": ["a note"], "doubt": ""}
 
 
 def problem(code: int, name: str, detail: str) -> Reply:
@@ -43,7 +43,7 @@ def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_proxy_gets_the_token_in_a_header_of_ours() -> None:
-    with server({SERVICE + WHY: TOLD}) as fake:
+    with server({SERVICE + WHY: REASONS}) as fake:
         assert ask(fake) == LifeAnswer(text="it runs", notes=("a note",))
         (asked,) = fake.asked
     assert asked.headers["X-Jobledger-Token"] == "secret"
@@ -51,7 +51,7 @@ def test_the_proxy_gets_the_token_in_a_header_of_ours() -> None:
 
 
 def test_an_address_gets_it_where_http_has_it() -> None:
-    with server({WHY: TOLD}) as fake:
+    with server({WHY: REASONS}) as fake:
         assert ask(fake, server=fake.url, token="mine").text == "it runs"
         (asked,) = fake.asked
     assert asked.headers["Authorization"] == "Bearer mine"
@@ -59,7 +59,7 @@ def test_an_address_gets_it_where_http_has_it() -> None:
 
 
 def test_the_jobs_namespace_may_stand_before_its_name() -> None:
-    with server({"/v1/lives/other/a b/why": None, "/v1/lives/other/a%20b/why": TOLD}) as fake:
+    with server({"/v1/lives/other/a b/why": None, "/v1/lives/other/a%20b/why": REASONS}) as fake:
         assert ask(fake, "other/a b", server=fake.url).text == "it runs"
 
 
@@ -85,7 +85,7 @@ def test_what_the_controller_says_is_final(
 
 
 def test_where_the_proxy_is_closed_kubectl_forwards_a_port(kubectl: Any) -> None:
-    with server({SERVICE + WHY: status(403, "no services/proxy"), WHY: TOLD}) as fake:
+    with server({SERVICE + WHY: status(403, "no services/proxy"), WHY: REASONS}) as fake:
         port = fake.url.rpartition(":")[2]
         asked = kubectl(f'echo "Forwarding from 127.0.0.1:{port} -> 8080"; exec sleep 60')
         assert ask(fake).text == "it runs"
@@ -168,7 +168,7 @@ def test_a_proxy_without_an_answer_is_given_up_for_the_next_way(
         import time
 
         time.sleep(0.5)
-        return TOLD
+        return REASONS
 
     kubectl("exit 1")
     monkeypatch.setattr("jobledger.plugin.controller._PROXY_PATIENCE", 0.1)
@@ -190,7 +190,7 @@ def test_a_certificate_cannot_be_shown_to_the_controller() -> None:
 def test_a_token_may_come_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("of-file\n")
     (tmp_path / "empty").write_text("\n")
-    with server({WHY: TOLD}) as fake:
+    with server({WHY: REASONS}) as fake:
         ask(fake, server=fake.url, token_file=tmp_path / "token")
         assert fake.asked[0].headers["Authorization"] == "Bearer of-file"
         for name, says in (("empty", "holds no token"), ("missing", "cannot be read")):

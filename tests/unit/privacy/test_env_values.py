@@ -211,7 +211,7 @@ def test_neither_another_key_nor_the_setting_looks_like_a_change(
     assert announced(first, second) == []
 
 
-def test_a_changed_value_is_told_from_the_same_one() -> None:
+def test_a_changed_value_is_distinguished_from_the_same_one() -> None:
     first = observed(spec_with_env(), (KEY,))
     assert first.spec == observed(spec_with_env(), (KEY,)).spec
     assert announced(first, observed(spec_with_env("other"), (KEY,), generation=2)) == [

@@ -94,7 +94,7 @@ class World:
 
 
 def lives(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
-    """The story of a world, told on simulated time."""
+    """The story of a world, on simulated time."""
 
     async def whole() -> None:
         world = World()

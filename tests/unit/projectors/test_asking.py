@@ -31,7 +31,7 @@ OVERVIEW: dict[str, Any] = {
 
 
 class Flink(BaseHTTPRequestHandler):
-    """Answers as it is told."""
+    """Answers as the test wants it to."""
 
     status, body, location = 200, b"", ""
     asked: ClassVar[list[str]] = []

@@ -46,7 +46,7 @@ class World:
         ]
 
     async def submit(self) -> None:
-        """The job is there, and the watches have told of it."""
+        """The job is there, and the watches have reported it."""
         wish = job(REF.name)
         wish["metadata"]["namespace"] = REF.namespace
         await self.cluster.create(wish)
@@ -106,7 +106,7 @@ class World:
 
 
 def lives(processes: Processes, story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
-    """The story of a world, told on simulated time."""
+    """The story of a world, on simulated time."""
 
     async def whole() -> None:
         world = World(processes)

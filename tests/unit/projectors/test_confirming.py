@@ -213,7 +213,7 @@ def test_an_edited_job_goes_on() -> None:
     lives(story)
 
 
-def test_a_job_whose_user_changed_what_may_not_change_gets_its_pods_again_from_whoever_takes_over() -> None:
+def test_a_job_whose_user_changed_what_may_not_change_gets_its_pods_again_from_who_takes_over() -> None:
     async def story(world: World) -> None:
         await world.submit(job())
         await asyncio.sleep(5)

@@ -137,7 +137,7 @@ def test_a_pod_that_is_over_is_held_until_the_log_has_heard_of_it_lest_it_is_mad
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_a_pod_that_has_ended_is_held_until_the_log_has_its_end_whoever_deletes_it(phase: str) -> None:
+def test_a_pod_that_has_ended_is_held_until_the_log_has_its_end_no_matter_who_deletes_it(phase: str) -> None:
     story = running()
     live = [service(story), pod(deleting=True, grace=0, status={"phase": phase})]
     assert writes(story, live) == []
@@ -162,7 +162,7 @@ def cleaned() -> Story:
     return story.pod("worker-0", "Succeeded")
 
 
-def test_r9_an_unfinished_pod_is_deleted_only_as_it_was_seen() -> None:
+def test_r9_an_unfinished_pod_is_deleted_only_as_it_was_observed() -> None:
     live = pod("worker-1", status={"phase": "Running"})
     live["metadata"]["resourceVersion"] = "7"
     [delete] = [write for write in writes(cleaned(), [live]) if isinstance(write, Delete)]
@@ -213,7 +213,7 @@ def test_a_pod_nobody_has_heard_of_is_let_go_where_none_is_going_to_be_made(how:
     assert [type(action) for action in actions if isinstance(action, Hold | Release)] == [Release]
 
 
-def test_a_pod_of_a_later_attempt_than_the_state_knows_is_told_again_and_left_alone() -> None:
+def test_a_pod_of_a_later_attempt_than_the_state_knows_is_reported_again_and_left_alone() -> None:
     story, later = running(), pod(attempt=2)
     assert writes(story, [service(story), later]) == [Report(Ref.of(later), "worker-0.2")]
 

@@ -49,7 +49,7 @@ def test_a_pod_that_a_late_look_does_not_show_is_asked_for_before_it_is_said_to_
         await world.submit()
         world.close_eyes()
         await asyncio.sleep(3)
-        assert (world.number("Pod"), world.state.replicas[WORKER].uid) == (1, ""), "nobody has told of it"
+        assert (world.number("Pod"), world.state.replicas[WORKER].uid) == (1, ""), "nobody has reported it"
         world.cluster.children = looked  # type: ignore[method-assign]
         world.edit(runMode={"pause": {"enabled": True}})
         await asyncio.sleep(20)

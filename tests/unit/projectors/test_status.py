@@ -46,7 +46,7 @@ class One:
 
 
 class Written:
-    """A cluster's only job: its status, and all that was written to it. What is shown is told a moment later."""
+    """A cluster's only job: its status, and all that was written to it. What is shown is announced a moment later."""
 
     def __init__(self) -> None:
         self.status: Mapping[str, Any] = {}
@@ -88,7 +88,7 @@ class Life:
             self.queue.add_after(UID, delay)
 
     def entry(self) -> None:
-        """Whatever the story has got since: every entry is told, and the job is visited."""
+        """Whatever the story has got since: every entry is announced, and the job is visited."""
         for entry in self.story.entries[self._noted :]:
             before, self._state = self._state, fold(self._state, entry.events)
             self.projector.changed(UID, entry.seq, before, self._state)
@@ -211,7 +211,7 @@ def test_a_restart_that_is_over_before_the_visit_is_shown_all_the_same() -> None
     lived(what, restarted())
 
 
-def test_no_change_is_lost_or_told_twice_when_writes_fail() -> None:
+def test_no_change_is_lost_or_shown_twice_when_writes_fail() -> None:
     async def what(life: Life) -> None:
         life.cluster.errors = [ClusterUnavailable("no answer"), ClusterUnavailable("no answer")]
         life.entry()
@@ -279,8 +279,8 @@ def test_an_entry_that_is_read_a_second_time_is_not_shown_again() -> None:
     lived(what, restarted())
 
 
-def test_a_write_that_failed_does_not_pass_over_what_is_told_after_it() -> None:
-    """A visit may know a state whose entries have not been told one by one yet."""
+def test_a_write_that_failed_does_not_pass_over_what_comes_after_it() -> None:
+    """A visit may know a state whose entries have not been announced one by one yet."""
 
     async def what(life: Life) -> None:
         life.cluster.errors = [ClusterUnavailable("no answer")]

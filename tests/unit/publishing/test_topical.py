@@ -173,7 +173,7 @@ async def test_without_a_late_record_the_first_late_one_is_the_next_to_come() ->
     assert await first_late(cast(Partition, partition), lambda _: False) == partition.last
 
 
-async def test_a_place_in_the_log_is_found_also_within_an_entry() -> None:
+async def test_a_place_in_the_log_is_located_also_within_an_entry() -> None:
     partition = MemoryPartition(EVENTS)
     for number, event in enumerate(EVENTS[:-1]):
         index = int(str(event.attributes["id"]).rpartition("/")[2])

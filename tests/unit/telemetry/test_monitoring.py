@@ -67,7 +67,7 @@ def wrongs(expr: str) -> Iterator[str]:
         ("1 > 0", "it asks for no metric"),
     ],
 )
-def test_what_there_is_not_is_found(expr: str, says: str) -> None:
+def test_what_there_is_not_is_reported(expr: str, says: str) -> None:
     assert list(wrongs(expr)) == [says]
 
 
@@ -83,7 +83,7 @@ def test_what_there_is_not_is_found(expr: str, says: str) -> None:
         '{kind="x"}',
     ],
 )
-def test_what_is_no_promql_is_found(expr: str) -> None:
+def test_what_is_no_promql_is_reported(expr: str) -> None:
     with pytest.raises(Wrong):
         query(expr)
 

@@ -237,7 +237,7 @@ async def test_letters_and_quarantine_are_counted() -> None:
 
 
 class Deciding:
-    """A worker that does nothing and says what it is told to."""
+    """A worker that does nothing and says what it is given."""
 
     log_error = ""
 
@@ -334,7 +334,7 @@ async def test_a_restart_changes_no_count() -> None:
 
 
 class Slow(MemoryLog):
-    """A log of which a metrics page, and nobody else, gets the first two records, the others when it is told to."""
+    """A log of which a metrics page, and nobody else, gets the first two records, the others once asked to."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -397,7 +397,7 @@ async def test_two_scrapes_at_a_time_count_nothing_twice(monkeypatch: pytest.Mon
         assert value(values, "entries_skipped_total") == 0
 
 
-async def test_projectors_that_have_seen_everything_are_not_behind() -> None:
+async def test_projectors_that_have_read_everything_are_not_behind() -> None:
     async with controlling() as app:
         await lived(app)
         page = MetricsPage(app.controller)
@@ -489,7 +489,7 @@ async def test_requests_and_watches_are_those_of_the_api_server() -> None:
     assert value(values, "watch_lists_total", resource="Pod") == 4
 
 
-async def test_orphans_are_those_that_the_sweeper_found() -> None:
+async def test_orphans_are_those_that_the_sweeper_counted() -> None:
     cluster = MemoryCluster(admit=admit)
     orphan = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": []}}
     meta = {"name": "left", "namespace": "default", "finalizers": ["jobledger.dev/evidence"]}

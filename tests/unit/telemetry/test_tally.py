@@ -195,7 +195,7 @@ def test_an_entry_that_is_written_another_way_is_believed_all_the_same() -> None
     assert (tally.entries, tally.skipped) == (2, 0)
 
 
-def test_an_old_event_is_found_under_the_name_it_had(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_event_is_matched_under_the_name_it_had(monkeypatch: pytest.MonkeyPatch) -> None:
     from jobledger.telemetry import tally as module
 
     monkeypatch.setattr(module, "UPCASTERS", {("JobSpotted", 1): lambda raw: raw})

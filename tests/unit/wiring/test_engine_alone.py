@@ -27,6 +27,6 @@ async def test_an_engine_by_itself_has_no_cluster(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_whatever_asks_a_process_without_a_cluster_is_told_that_it_is_wrong(method: str) -> None:
+def test_whatever_asks_a_process_without_a_cluster_gets_an_error(method: str) -> None:
     with pytest.raises(InvariantBroken, match="a process without a cluster was asked to"):
         getattr(NoCluster(), method)("default", "j-1")

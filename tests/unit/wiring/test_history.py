@@ -71,7 +71,9 @@ def test_the_password_is_the_file_without_its_line_end(tmp_path: Path) -> None:
     assert PostgresAddress.of("postgresql://me@db/ledger", file).password() == "open-sesame"
 
 
-def test_a_client_that_is_not_installed_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_is_not_installed_is_named_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("jobledger.wiring.history.find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"install `jobledger\[postgresql\]`"):
         history_of(Settings.model_validate({"history": "postgresql://me@db/ledger"}))

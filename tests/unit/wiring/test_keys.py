@@ -67,12 +67,12 @@ def test_one_that_is_short_is_refused(store: Path) -> None:
         key_of(given, None, ALL)
 
 
-def test_one_that_is_named_and_not_there_is_told(store: Path) -> None:
+def test_one_that_is_named_and_not_there_is_reported(store: Path) -> None:
     with pytest.raises(ConfigError, match=r"given, cannot be read \(No such file.*SNAPSHOT_KEY_FILE"):
         key_of(store.with_name("given"), store, ALL)
 
 
-def test_where_none_can_be_made_is_told() -> None:
+def test_where_none_can_be_made_is_reported() -> None:
     with pytest.raises(StoreUnusable, match=r"ledger\.db\.key, cannot be made: "):
         key_of(None, Path("/proc/ledger.db"), ALL)  # even root makes no file there
 

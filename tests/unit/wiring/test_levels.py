@@ -81,7 +81,7 @@ class Scene:
         return
 
     def fold(self) -> Folded:
-        """The next entry of the story is folded in, and told."""
+        """The next entry of the story is folded in, and announced."""
         seq = self.reader.tracked(UID).seq + 1
         folded = self.reader.accept(Record(seq, UID, seq, self.story.bodies[seq - 1]))
         assert folded is not None

@@ -270,7 +270,7 @@ async def test_a_bridge_watches_only_in_its_turn_and_anew_in_the_next() -> None:
         over.set()
         await until(lambda: bridge.bridge is None)
         turns.put_nowait("again")
-        await until(lambda: len(world.inbox._posts) == 2)  # it remembers nothing of what it has told
+        await until(lambda: len(world.inbox._posts) == 2)  # it remembers nothing of what it has reported
         assert bridge.bridge is not first
         assert {post.job for post in world.inbox._posts} == {stored["metadata"]["uid"]}
     await world.cluster.close()

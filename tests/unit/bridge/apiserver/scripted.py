@@ -1,4 +1,4 @@
-"""An API server that misbehaves as it is told: a real HTTP server whose every answer is scripted."""
+"""An API server that misbehaves to order: a real HTTP server whose every answer is scripted."""
 
 import asyncio
 import json

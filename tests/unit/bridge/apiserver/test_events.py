@@ -49,7 +49,7 @@ NEW = event(
 SERIES = event("b", "Pulling", series={"count": 3, "lastObservedTime": "2024-05-17T09:30:05.000000Z"})
 
 
-async def test_events_of_both_apis_are_told_with_their_times_oldest_first(server: Server, api: Api) -> None:
+async def test_events_of_both_apis_are_read_with_their_times_oldest_first(server: Server, api: Api) -> None:
     server.on("GET", PATH, page(OLD, event("stranger", "Killing"), place="more"))
     server.instead("GET", PATH, page(OLD, event("stranger", "Killing"), place="more"), page(NEW, SERIES))
     happenings = await ApiServerCluster(api).events_about("demo", ["a", "b"])
@@ -67,12 +67,12 @@ async def test_events_of_both_apis_are_told_with_their_times_oldest_first(server
 
 
 @pytest.mark.parametrize("missing", ["message", "reason", "type"])
-async def test_an_event_that_says_less_is_told_all_the_same(server: Server, api: Api, missing: str) -> None:
+async def test_an_event_that_says_less_is_read_all_the_same(server: Server, api: Api, missing: str) -> None:
     server.on("GET", PATH, page({key: value for key, value in OLD.items() if key != missing}))
     [happening] = await ApiServerCluster(api).events_about("demo", ["a"])
     assert happening.uid == "a"
 
 
-async def test_an_event_about_nothing_that_is_known_is_not_told(server: Server, api: Api) -> None:
+async def test_an_event_about_nothing_that_is_known_is_left_out(server: Server, api: Api) -> None:
     server.on("GET", PATH, page({**OLD, "involvedObject": {}}))
     assert not await ApiServerCluster(api).events_about("demo", ["a"])

@@ -187,7 +187,7 @@ def test_good_answers_give_the_places_back_one_by_one() -> None:
     simulated(main())
 
 
-def test_a_new_place_is_given_to_whoever_waits() -> None:
+def test_a_new_place_is_given_to_who_waits() -> None:
     async def main() -> None:
         gate = Gate(4)
         gate.complained(0)

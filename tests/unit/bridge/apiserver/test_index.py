@@ -26,7 +26,7 @@ def stored(raw: Manifest, uid: str = "p-1", version: int = 1, **more: object) ->
     return manifest
 
 
-def test_a_child_is_found_by_its_job() -> None:
+def test_a_child_is_looked_up_by_its_job() -> None:
     index = Index()
     assert index.put(stored(pod(JOB)))
     assert index.put(stored(service(JOB), "s-1"))
@@ -91,7 +91,7 @@ def test_what_is_gone_stays_gone_whatever_late_reports_say() -> None:
     assert index.remove("p-1") is None
 
 
-def test_what_we_deleted_is_remembered_until_it_is_told() -> None:
+def test_what_we_deleted_is_remembered_until_the_watch_reports_it() -> None:
     index = Index()
     index.put(stored(pod(JOB)))
     index.note_gone("p-1")
@@ -169,7 +169,7 @@ def test_the_status_is_kept_where_a_kind_observes_it() -> None:
     assert "status" not in KnownObject.of(stored(service(JOB)) | {"status": {"loadBalancer": {}}}).manifest()
 
 
-def test_of_what_vanished_no_end_is_told() -> None:
+def test_of_what_vanished_no_end_is_reported() -> None:
     raw = stored(pod(JOB)) | {"status": {"phase": "Running"}}
     vanished = KnownObject.of(raw).vanished()
     assert "status" not in vanished
@@ -287,7 +287,7 @@ class World:
     made: int = 0
     living: dict[str, Manifest] = field(default_factory=dict)
     watched: list[tuple[str, Manifest]] = field(default_factory=list)
-    """Told by the watch, one after the other."""
+    """Reported by the watch, one after the other."""
     answers: list[tuple[str, Manifest]] = field(default_factory=list)
     """Answers to our own writes, which come whenever."""
     reported: set[str] = field(default_factory=set)

@@ -68,7 +68,7 @@ def test_a_silent_holder_is_replaced_after_the_duration_wherever_its_clock_stood
     simulated(main())
 
 
-def test_whoever_takes_a_lease_from_another_counts_that_and_whoever_renews_it_does_not() -> None:
+def test_who_takes_a_lease_from_another_counts_that_and_who_renews_it_does_not() -> None:
     async def main() -> None:
         server, spans = Server(), dict[str, tuple[float, float]]()
         counts = []
@@ -166,7 +166,7 @@ def test_a_cancelled_block_gives_it_back_at_once() -> None:
 
 
 @pytest.mark.parametrize("moment", range(50))
-def test_who_is_told_to_end_while_it_takes_the_lease_leaves_none_behind(moment: int) -> None:
+def test_who_is_asked_to_end_while_it_takes_the_lease_leaves_none_behind(moment: int) -> None:
     async def main() -> None:
         server, spans = Server(), dict[str, tuple[float, float]]()
         holding = asyncio.create_task(hold(lease(server, "me"), 30, spans))

@@ -121,7 +121,7 @@ async def test_everything_is_listed_and_then_watched_from_there(server: Server, 
     }
 
 
-async def test_objects_are_told_with_their_kind(server: Server, api: Api) -> None:
+async def test_objects_are_reported_with_their_kind(server: Server, api: Api) -> None:
     server.on("GET", THINGS, page(thing("a")))
     async with following(api) as followed:
         await until(lambda: bool(followed.reported))
@@ -219,7 +219,7 @@ async def test_a_forgotten_place_is_a_new_list_which_says_what_vanished(
     assert lists(server) == 2
 
 
-async def test_what_was_told_to_be_gone_does_not_vanish_too(server: Server, api: Api) -> None:
+async def test_what_was_reported_to_be_gone_does_not_vanish_too(server: Server, api: Api) -> None:
     server.on("GET", THINGS, page(thing("a"), version=7), page(version=20))
     server.on("WATCH", THINGS, watch(event("DELETED", thing("a", 9)), event("ERROR", GONE)), watch(SILENT))
     async with following(api) as followed:
@@ -416,7 +416,7 @@ async def test_failures_are_further_and_further_apart_and_spread_by_chance(
     assert are_at_least(gaps(server, "GET"), wanted)
 
 
-async def test_a_server_that_comes_back_on_its_port_is_found_again(server: Server, api: Api) -> None:
+async def test_a_server_that_comes_back_on_its_port_is_reached_again(server: Server, api: Api) -> None:
     server.on("GET", THINGS, page(thing("a"), version=7))
     async with following(api) as followed:
         await until(lambda: bool(watched_from(server)))
@@ -430,7 +430,7 @@ async def test_a_server_that_comes_back_on_its_port_is_found_again(server: Serve
     assert lists(server) == 1
 
 
-async def test_events_after_a_garbled_line_are_told_by_the_next_watch(server: Server, api: Api) -> None:
+async def test_events_after_a_garbled_line_are_reported_by_the_next_watch(server: Server, api: Api) -> None:
     server.on("GET", THINGS, page(version=7))
     server.on(
         "WATCH",
@@ -443,7 +443,7 @@ async def test_events_after_a_garbled_line_are_told_by_the_next_watch(server: Se
     assert watched_from(server) == [7, 8]
 
 
-async def test_a_change_that_could_not_be_told_is_told_again(server: Server, api: Api) -> None:
+async def test_a_change_that_could_not_be_reported_is_reported_again(server: Server, api: Api) -> None:
     """Cancelled while telling, as when the process ends: the place must not have moved."""
     server.on("GET", THINGS, page(version=7))
     server.on("WATCH", THINGS, watch(event("ADDED", thing("a", 8)), SILENT))

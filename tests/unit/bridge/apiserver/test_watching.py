@@ -103,7 +103,7 @@ def lists(server: Server) -> dict[str, int]:
     return {path.rpartition("/")[2]: len(server.asked("GET", path)) for path in COLLECTIONS}
 
 
-async def test_jobs_are_told_before_children_however_slow_their_list_is(
+async def test_jobs_are_reported_before_children_however_slow_their_list_is(
     server: Server, cluster: ApiServerCluster
 ) -> None:
     everything(server)
@@ -125,7 +125,7 @@ async def test_only_the_wanted_namespaces_are_asked_for(server: Server, api: Api
     assert all("/namespaces/" in word for word in asked)
 
 
-async def test_children_are_found_by_their_label(server: Server, cluster: ApiServerCluster) -> None:
+async def test_children_are_watched_by_their_label(server: Server, cluster: ApiServerCluster) -> None:
     await listed(cluster.watch())
     selectors = {request.path: request.query.get("labelSelector") for request in server.requests}
     assert selectors[PODS] == selectors[SERVICES] == "tensorstack.dev/owner-kind"
@@ -325,7 +325,7 @@ async def test_without_the_right_to_pods_nothing_is_synced(server: Server, clust
     assert "Pod" in kinds
 
 
-async def test_kinds_that_are_not_installed_are_no_hindrance_and_found_when_they_are(
+async def test_kinds_that_are_not_installed_are_no_hindrance_and_watched_when_they_are(
     server: Server, cluster: ApiServerCluster
 ) -> None:
     everything(server)
@@ -343,7 +343,9 @@ async def test_kinds_that_are_not_installed_are_no_hindrance_and_found_when_they
     assert [manifest["kind"] for manifest in children] == ["Pod", "Service", "PodGroup"]
 
 
-async def test_children_are_not_told_before_all_are_known(server: Server, cluster: ApiServerCluster) -> None:
+async def test_children_are_not_reported_before_all_are_known(
+    server: Server, cluster: ApiServerCluster
+) -> None:
     everything(server)
     server.instead("GET", SERVICES, Answer(500), Answer(500), page(SERVICE, version=10))
     items = cluster.watch()
@@ -355,7 +357,7 @@ async def test_children_are_not_told_before_all_are_known(server: Server, cluste
     assert len(await asking) == 2
 
 
-async def test_a_pod_that_only_our_own_write_told_of_vanishes_like_any_other(
+async def test_a_pod_that_only_our_own_write_reported_vanishes_like_any_other(
     server: Server, cluster: ApiServerCluster
 ) -> None:
     """It was made, and gone, while its watch was away."""
@@ -377,7 +379,7 @@ async def test_a_pod_that_only_our_own_write_told_of_vanishes_like_any_other(
 async def test_a_pod_that_we_deleted_while_its_watch_was_away_is_said_to_be_gone(
     server: Server, cluster: ApiServerCluster
 ) -> None:
-    """The answer to our own write is all that there was: nobody may take it for what the log has been told."""
+    """The answer to our own write is all that there was: nobody may take it for what the log knows."""
     everything(server)
     released = child(pod(JOB), "p-1", 12)
     released["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
@@ -455,9 +457,7 @@ async def test_every_watch_ends_with_the_cluster(server: Server, cluster: ApiSer
     assert not [name for name in names if name.startswith("watch")]
 
 
-async def test_a_bug_in_a_watch_is_not_kept_from_whoever_reads(
-    server: Server, cluster: ApiServerCluster
-) -> None:
+async def test_a_bug_in_a_watch_reaches_its_reader(server: Server, cluster: ApiServerCluster) -> None:
     server.on("GET", JOBS, page({"spec": {}}))
     with pytest.raises(KeyError):
         await listed(cluster.watch())
@@ -486,7 +486,7 @@ async def test_who_does_not_read_holds_up_the_watch_and_loses_nothing(
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 
 
-async def test_workloads_are_told_and_are_no_children(server: Server, api: Api) -> None:
+async def test_workloads_are_reported_and_are_no_children(server: Server, api: Api) -> None:
     everything(server)
     workload = child({**service(JOB), "kind": "Workload", "apiVersion": "kueue.x-k8s.io/v1beta2"}, "w-1", 6)
     server.on("GET", WORKLOADS, page(workload, version=20), page(version=30))

@@ -78,10 +78,10 @@ async def test_what_was_created_is_a_child_at_once(server: Server, cluster: ApiS
     assert sent.query == {"fieldManager": "jobledger"}
 
 
-async def test_an_answer_that_comes_after_the_watch_told_more_is_old(
+async def test_an_answer_that_comes_after_the_watch_reported_more_is_old(
     server: Server, cluster: ApiServerCluster
 ) -> None:
-    """Version 9 is before the list: the pod was told by it, or is gone."""
+    """Version 9 is before the list: the pod was in it, or is gone."""
     server.on("POST", NEW_PODS, Answer(201, child(pod(JOB), "p-2", 9)))
     await cluster.create(pod(JOB))
     assert await children(cluster) == [("Pod", "4"), ("Service", "5")]

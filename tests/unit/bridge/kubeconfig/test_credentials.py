@@ -65,7 +65,7 @@ def test_impersonation_is_said_in_headers() -> None:
     ]
 
 
-def test_a_credential_program_is_told_of_the_cluster_and_run_once(tmp_path: Path) -> None:
+def test_a_credential_program_gets_the_cluster_and_is_run_once(tmp_path: Path) -> None:
     code = (
         "import json, os, sys, pathlib\n"
         f"runs = pathlib.Path({str(tmp_path / 'runs')!r})\n"
