@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any, Final, Generic, TypeVar
 
 from statemachine.concealed import as_known
@@ -11,7 +12,7 @@ from statemachine.ids import JobUid, ReplicaName
 from statemachine.kind import NO_UID, Admission, Budget, LifeRule, Names, OptInSettings, Placement, Scaling
 from statemachine.kinds.common.canonical import Modern, Reading, as_written, read
 from statemachine.kinds.common.crd import Served, crd
-from statemachine.kinds.common.stored import Version, stored
+from statemachine.kinds.common.stored import KEPT, Version, stored
 from statemachine.kinds.common.update import (
     frozen_changes,
     is_same,
@@ -35,6 +36,8 @@ from statemachine.spec import Plan
 from statemachine.state import JobState
 
 S = TypeVar("S", bound=SpecPart)
+
+Finding = Problem | Notice
 
 
 def usual_pause(on: bool) -> dict[str, Any]:
@@ -179,12 +182,27 @@ class ModelKind(Generic[S]):
         self, draft: Draft, reading: Reading, uid: JobUid
     ) -> tuple[S | None, tuple[Problem, ...], list[Notice]]:
         """The model if the spec has its shape, all problems in field order, and what the rules warn of."""
-        model, broken = Version(self.model, uid, draft.spec).parsed()
-        said = [finding for rule in self.rules if rule.check for finding in rule.check(draft)]
+        version = Version(self.model, uid, draft.spec)
+        model, broken = version.parsed()
+        by_itself = draft.old is None and uid
+        said = self._by_itself(draft.name, version) if by_itself else self._findings(draft)
         problems = [*_named(broken, reading, self.rules), *reading.problems]
         problems += [finding for finding in said if isinstance(finding, Problem)]
         notices = list(dict.fromkeys(finding for finding in said if isinstance(finding, Notice)))
         return model, in_field_order(self.model, problems), notices
+
+    def _findings(self, draft: Draft) -> list[Finding]:
+        """What the rules say of a draft."""
+        return [finding for rule in self.rules if rule.check for finding in rule.check(draft)]
+
+    @cached_property
+    def _by_itself(self) -> Callable[[str, Version[S]], list[Finding]]:
+        """What the rules say of a job's spec that replaces no other.
+
+        That is judged when the job is created, and once more when the spec changes, to tell what the change brings:
+        the second time it is known.
+        """
+        return lru_cache(maxsize=KEPT)(lambda name, version: self._findings(Draft(name, version.spec)))
 
     def _update(self, name: str, uid: JobUid, old: dict[str, Any], reading: Reading) -> Admission:
         """The old spec with what may change taken from the new one. Source: spec R2.

@@ -19,7 +19,7 @@ from statemachine.schema.tables import FieldShape, fields
 
 S = TypeVar("S", bound=SpecPart)
 
-_KEPT: Final = 256
+KEPT: Final = 256
 """Versions whose model is kept: more than the jobs that change at one time, and a few megabytes."""
 
 
@@ -59,12 +59,12 @@ class Version(Generic[S]):
         return cast("S", _lenient(self)) if self.job else _part(self.model, self.spec)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=KEPT)
 def _parsed(version: Version[SpecPart]) -> tuple[SpecPart | None, list[Problem]]:
     return parsed(version.model, version.spec)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=KEPT)
 def _lenient(version: Version[SpecPart]) -> SpecPart:
     return _part(version.model, version.spec)
 
