@@ -19,7 +19,7 @@ from projectors.base import States
 from statemachine import events as e
 from statemachine.errors import Missing, Refused
 from statemachine.ids import JobUid, Seq
-from statemachine.redact import Same, redacted, secrets_of
+from statemachine.redact import Same, Secrets, redacted, secrets_of
 from statemachine.state import JobState
 from statemachine.status import status
 
@@ -41,7 +41,11 @@ _REWRITES: Final = 3
 MOST_KEPT: Final = 16
 """Changes of a job that wait to be written: restarts of several replicas, and an end."""
 
-_NOT_SHOWN: Final = (e.Announced, e.TimerSet, e.TimerCleared, e.LabelsChanged)
+_NOT_SHOWN: Final[frozenset[type[e.Event]]] = frozenset(
+    {e.Announced, e.TimerSet, e.TimerCleared, e.LabelsChanged}
+)
+
+_SHOWN_AT_ONCE: Final[frozenset[type[e.Event]]] = frozenset({e.PhaseEntered, e.ConditionsChanged})
 
 
 class _Change(NamedTuple):
@@ -69,15 +73,17 @@ class Status:
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """Some event shows in the status."""
-        return any(not isinstance(event, _NOT_SHOWN) for event in events)
+        return not _NOT_SHOWN.issuperset(map(type, events))
 
     def is_urgent(self, events: Sequence[e.Event]) -> bool:
         """A phase or condition is shown at once; counts of replicas may wait, one write for several changes."""
-        return any(isinstance(event, e.PhaseEntered | e.ConditionsChanged) for event in events)
+        return not _SHOWN_AT_ONCE.isdisjoint(map(type, events))
 
     def changed(self, job: JobUid, seq: Seq, before: JobState, after: JobState) -> None:
         """Notes that the entry `seq` turned `before` into `after`: a visit writes what users can wait for."""
         if seq <= self._seqs.get(job, 0) or after.deleted:
+            return
+        if before.phase is after.phase and before.conditions is after.conditions:
             return
         if _waited_for(before) != _waited_for(after):
             self._changes.setdefault(job, deque(maxlen=MOST_KEPT)).append(_Change(seq, after))
@@ -203,10 +209,18 @@ def _made_of(same: Same) -> dict[str, Any]:
     """A visit asks for that of one state again: when it shows what has changed, and when it compares the last."""
     state: JobState = same.held
     published = status(state)
-    conditions = published.get("conditions")
-    return (
-        {**published, "conditions": redacted(conditions, secrets_of(state.spec))} if conditions else published
-    )
+    conditions: Sequence[dict[str, str]] = published.get("conditions", ())
+    if not conditions:
+        return published
+    secrets = secrets_of(state.spec)
+    return {**published, "conditions": [_quoting_nothing(tuple(one.items()), secrets) for one in conditions]}
+
+
+@lru_cache(maxsize=1024)
+def _quoting_nothing(condition: tuple[tuple[str, str], ...], secrets: Secrets) -> dict[str, Any]:
+    """A condition without the secrets that it quotes. Most stay as they are from state to state."""
+    shown: dict[str, Any] = redacted(dict(condition), secrets)
+    return shown
 
 
 def digest_of(status: Mapping[str, Any]) -> bytes:
