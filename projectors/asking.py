@@ -59,7 +59,7 @@ class Asking:
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """A child is not as it was: its server may have something to tell."""
-        return any(isinstance(event, e.ChildChanged) for event in events)
+        return e.ChildChanged in map(type, events)
 
     def is_urgent(self, _events: Sequence[e.Event]) -> bool:
         """Nothing waits for an answer."""

@@ -100,31 +100,32 @@ _CLOSED: Final = partial(JobState, deleted=True, closed=True)
 """The state of a forgotten job: all its objects have to be deleted, in any namespace."""
 
 
-_UNCONCERNING: Final = (
-    e.Announced,
-    e.ConditionsChanged,
-    e.ReplicaCreated,
-    e.ReplicaStarted,
-    e.ReplicaUnreachable,
-    e.ChildrenAccepted,
-    e.RestartDenied,
-    e.TimerSet,
-    e.QueueChanged,
-    e.CleanedUp,
-    e.UpdateIgnored,
-    e.LabelsChanged,
-    e.JobClosed,
+_UNCONCERNING: Final[frozenset[type[e.Event]]] = frozenset(
+    {
+        e.Announced,
+        e.ConditionsChanged,
+        e.ReplicaCreated,
+        e.ReplicaStarted,
+        e.ReplicaUnreachable,
+        e.ChildrenAccepted,
+        e.RestartDenied,
+        e.TimerSet,
+        e.QueueChanged,
+        e.CleanedUp,
+        e.UpdateIgnored,
+        e.LabelsChanged,
+        e.JobClosed,
+    }
 )
 
 
-_LEISURELY: Final = (
-    *_UNCONCERNING,
+_LEISURELY: Final[frozenset[type[e.Event]]] = _UNCONCERNING | {
     e.PhaseEntered,
     e.ReplicaFailed,
     e.ReplicaSucceeded,
     e.ReplicaUpdated,
     e.TimerCleared,
-)
+}
 """Events that by themselves need no urgent write; urgent ones come with others."""
 
 
@@ -160,11 +161,11 @@ class Children:
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """Some event changes the desired children, or the need for a finalizer."""
-        return any(not isinstance(event, _UNCONCERNING) for event in events)
+        return not _UNCONCERNING.issuperset(map(type, events))
 
     def is_urgent(self, events: Sequence[e.Event]) -> bool:
         """Pods are urgent; the release of a finished one is not."""
-        return any(not isinstance(event, _LEISURELY) for event in events)
+        return not _LEISURELY.issuperset(map(type, events))
 
     async def visit(self, job: JobUid) -> float | None:
         """Brings the job's children to what its latest state says, as far as the cluster accepts that."""
@@ -175,7 +176,7 @@ class Children:
 
     async def _visit(self, job: JobUid) -> float | None:
         state = self._states.state(job)
-        if self._states.is_forgotten(job) or await self._left_in_quarantine(job):
+        if state is None and (self._states.is_forgotten(job) or await self._left_in_quarantine(job)):
             state = _CLOSED(job)
         if state is None or (state.phase is Phase.NEW and not state.closed):
             return None
@@ -186,15 +187,17 @@ class Children:
         live = await self._cluster.children(state.namespace, job, observed)
         # the state must not be older than `live`: a pod of the older one may be gone
         state = self._states.state(job) or state
-        writes = list(diff(state, desired(state), live))
+        wished = list(desired(state))
+        writes = list(diff(state, wished, live))
         if any(map(_makes, writes)):
             await self._confirming.look(state)
         if any(map(_needs_the_latest, writes)):
             await self._states.fresh(job)
-            state = self._states.state(job) or state
-            wished = list(desired(state))
+            compared, state = (state, live), self._states.state(job) or state
+            wished = wished if state is compared[0] else list(desired(state))
             live = await self._still_there(wished, live)
-            writes = list(diff(state, wished, live))
+            if state is not compared[0] or live is not compared[1]:
+                writes = list(diff(state, wished, live))
         unconfirmed = any(map(_makes, writes)) and not self._confirming.has(state)
         if unconfirmed:
             writes = [write for write in writes if not _makes(write)]
@@ -248,6 +251,8 @@ class Children:
     async def _still_there(self, children: Sequence[Child], live: Sequence[Manifest]) -> Sequence[Manifest]:
         """`live` without generated objects that are gone: no watch shows them, and new pods could not start."""
         generated = {(child.kind, child.name) for child in children if child.generates}
+        if not generated:
+            return live
         remaining: list[Manifest] = []
         for manifest in live:
             if (manifest["kind"], manifest["metadata"]["name"]) in generated:

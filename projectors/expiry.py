@@ -22,7 +22,7 @@ class Expiry:
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """A job has expired."""
-        return any(isinstance(event, e.JobExpired) for event in events)
+        return e.JobExpired in map(type, events)
 
     def is_urgent(self, events: Sequence[e.Event]) -> bool:
         """An expiry is due when it is decided."""

@@ -79,7 +79,8 @@ class KubeEvents:
 
     async def _emit_all(self, records: Sequence[Record]) -> int:
         """Emits what `records` announce, a few at a time. Returns the number of Events."""
-        pending, emitted = iter(records), 0
+        telling = [record for record in records if _SAID in record.body]
+        pending, emitted = iter(telling), 0
 
         async def some() -> None:
             nonlocal emitted
@@ -88,15 +89,13 @@ class KubeEvents:
 
         try:
             async with asyncio.TaskGroup() as tasks:
-                for _ in range(_AT_A_TIME):
+                for _ in telling[:_AT_A_TIME]:
                     tasks.create_task(some())
         except BaseExceptionGroup as failed:
             raise first(failed) from failed
         return emitted
 
     async def _emit(self, record: Record) -> int:
-        if _SAID not in record.body:
-            return 0
         about = await self._about(record.job)
         if about is None:
             return 0
