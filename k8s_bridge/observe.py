@@ -5,8 +5,9 @@ trust the shape of an object: any client, in any version, may have written it. A
 ours gives nothing (`None`, an empty tuple), never an exception.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from enum import Enum, auto
 from functools import lru_cache
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from k8s_bridge.pod_status import (
     ended_or_started_at,
     own_ends,
     phase_of,
+    read_containers,
     refused_for_good,
 )
 from k8s_bridge.port import Change, Verb
@@ -63,48 +65,66 @@ _CHILD_LABELS = frozenset(kind.child_label for kind in KINDS)
 KUEUE_GROUP = "kueue.x-k8s.io"
 
 
+class Sort(Enum):
+    """What an object is to the bridge, by its type."""
+
+    JOB = auto()
+    """Of an API group of job kinds, and no child of jobs."""
+    POD = auto()
+    CHILD = auto()
+    """A child that a kind observes."""
+    WORKLOAD = auto()
+    """A Workload of Kueue's, which has the standing of a job in its queue."""
+    OTHER = auto()
+
+
+def sort_of(raw: Mapping[str, Any]) -> Sort:
+    """What the object is; what is no string says nothing."""
+    api_version, kind = raw.get("apiVersion"), raw.get("kind")
+    return _sort(api_version if isinstance(api_version, str) else "", kind if isinstance(kind, str) else "")
+
+
+@lru_cache(maxsize=256)
+def _sort(api_version: str, kind: str) -> Sort:
+    group = _group_of(api_version)
+    if group in JOB_GROUPS and (group, kind) not in _OWNED:
+        return Sort.JOB
+    if kind == "Pod":
+        return Sort.POD
+    if (group, kind) in _FACTS:
+        return Sort.CHILD
+    return Sort.WORKLOAD if (group, kind) == (KUEUE_GROUP, "Workload") else Sort.OTHER
+
+
 def observe(change: Change, known: PodGone | None = None) -> tuple[Observation, ...]:
     """The observations in `change`, in the order in which they happened; empty if it is not of a job of ours.
 
     A pod that is gone gives two observations if its last form shows an end, which may be a new one. The
     `known`, by its uid, stays its replica, with any labels, unless it has another controller.
     """
-    raw = mapping(change.object)
-    if is_job(raw):
-        observations: Iterable[Observation | None] = (job(change),)
-    elif text(raw.get("kind")) == "Pod":
-        observations = (_end(change, known), pod(change, known), *_made_pod(change))
-    elif is_observed_child(raw):
-        observations = (_end_of_child(change), child(change))
-    elif is_workload(raw):
-        observations = (workload(change),)
-    else:
-        observations = ()
-    return tuple(observation for observation in observations if observation is not None)
+    observations: tuple[Observation | None, ...] = ()
+    match sort_of(mapping(change.object)):
+        case Sort.JOB:
+            observations = (job(change),)
+        case Sort.POD:
+            observations = (_end(change, known), pod(change, known), *_made_pod(change))
+        case Sort.CHILD:
+            observations = (_end_of_child(change), child(change))
+        case Sort.WORKLOAD:
+            observations = (workload(change),)
+        case Sort.OTHER:
+            pass
+    return tuple([observation for observation in observations if observation is not None])
 
 
 def is_job(raw: Mapping[str, Any]) -> bool:
     """The object is of an API group of job kinds, and no child of jobs."""
-    group, kind = _group_kind(raw)
-    return group in JOB_GROUPS and (group, kind) not in _OWNED
-
-
-def is_observed_child(raw: Mapping[str, Any]) -> bool:
-    """The object is a child that a kind observes."""
-    return _group_kind(raw) in _FACTS
-
-
-def is_workload(raw: Mapping[str, Any]) -> bool:
-    """The object is a Workload of Kueue's, which has the standing of a job in its queue."""
-    return _group_kind(raw) == (KUEUE_GROUP, "Workload")
+    return sort_of(raw) is Sort.JOB
 
 
 def is_controlled(raw: Mapping[str, Any]) -> bool:
     """The object has a controller."""
-    return any(
-        owner.get("controller") is True
-        for owner in mappings(mapping(raw.get("metadata")).get("ownerReferences"))
-    )
+    return controller_of(mapping(raw.get("metadata"))) is not None
 
 
 def is_in_sight(raw: Mapping[str, Any]) -> bool:
@@ -166,17 +186,18 @@ def pod(change: Change, known: PodGone | None = None) -> PodObserved | PodGone |
     if phase is None or attempt is None:
         return PodUnreadable(job=owner, at=change.at, replica=replica, uid=uid, written_at=_written_at(meta))
     conditions = mappings(status.get("conditions"))
-    refused = refused_for_good(status) if phase is PodPhase.FAILED else ""
+    containers = read_containers(status)
+    refused = refused_for_good(containers) if phase is PodPhase.FAILED else ""
     return PodObserved(
         job=owner,
         at=change.at,
-        happened_at=ended_or_started_at(status, phase),
+        happened_at=ended_or_started_at(containers, phase),
         replica=replica,
         attempt=attempt,
         pod=text(meta.get("name")),
         uid=uid,
         phase=phase,
-        containers=tuple(containers_of(status)),
+        containers=containers_of(containers),
         node=text(mapping(raw.get("spec")).get("nodeName")),
         reason=CANNOT_START if refused else text(status.get("reason")),
         message=_shown(refused or text(status.get("message")), raw),
@@ -185,15 +206,15 @@ def pod(change: Change, known: PodGone | None = None) -> PodObserved | PodGone |
         ready=any(
             condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions
         ),
-        own_ends=tuple(own_ends(meta, status)) if phase in ENDED else (),
+        own_ends=tuple(own_ends(meta, containers)) if phase in ENDED else (),
         written_at=_written_at(meta),
     )
 
 
 def _written_at(meta: Mapping[str, Any]) -> datetime | None:
     """When the API server took the last change of the object. Source: Kubernetes, ManagedFieldsEntry.time."""
-    times = (instant(entry.get("time")) for entry in mappings(meta.get("managedFields")))
-    return max((time for time in times if time is not None), default=None)
+    times = [instant(entry.get("time")) for entry in mappings(meta.get("managedFields"))]
+    return max([time for time in times if time is not None], default=None)
 
 
 def recorded(raw: Mapping[str, Any]) -> Recorded | None:
@@ -248,13 +269,11 @@ def _made_pod(change: Change) -> Iterator[ChildObserved]:
     if not job:
         return
     uid, name = text(meta.get("uid")), text(meta.get("name"))
-    maker = next(
-        (owner for owner in mappings(meta.get("ownerReferences")) if owner.get("controller") is True), {}
-    )
+    maker = controller_of(meta) or {}
     if not (uid and name) or _group_kind(maker) not in _MAKERS:
         return
     status, is_gone = mapping(raw.get("status")), change.verb is Verb.DELETED
-    phase, containers = phase_of(status), list(containers_of(status))
+    phase, containers = phase_of(status), containers_of(read_containers(status))
     if phase is not None and (phase in ENDED or not is_gone):
         restarts = sum(container.restarts for container in containers)
         facts = {MAKER: text(maker.get("name")), POD_PHASE: phase.value}
@@ -360,6 +379,14 @@ def _owner(meta: Mapping[str, Any]) -> JobUid:
         if owner.get("controller") is True and is_job(owner):
             return JobUid(text(owner.get("uid")))
     return JobUid("")
+
+
+def controller_of(meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The first owner reference that says that it is the controller's."""
+    for owner in mappings(meta.get("ownerReferences")):
+        if owner.get("controller") is True:
+            return owner
+    return None
 
 
 def _shown(message: str, raw: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from k8s_bridge.raw import mapping, mappings, text
 from statemachine.ids import whole_number
@@ -32,18 +32,35 @@ def disruption_of(conditions: Iterable[Mapping[str, Any]]) -> str:
     return ""
 
 
-def containers_of(status: Mapping[str, Any]) -> Iterator[Container]:
-    """Init containers first, as the pod runs them."""
-    for field in ("initContainerStatuses", "containerStatuses"):
-        for container in mappings(status.get(field)):
-            if name := text(container.get("name")):
-                restarts = whole_number(container.get("restartCount")) or 0
-                yield _container(
-                    name, mapping(container.get("state")), restarts, init=field.startswith("init")
-                )
+class RawContainer(NamedTuple):
+    """A status of a container as it was read: its name may be empty, its state hold anything."""
+
+    name: str
+    state: Mapping[str, Any]
+    restarts: int
+    init: bool
 
 
-def _container(name: str, state: Mapping[str, Any], restarts: int, *, init: bool) -> Container:
+def read_containers(status: Mapping[str, Any]) -> list[RawContainer]:
+    """The statuses of all containers: init containers first, as the pod runs them."""
+    return [
+        RawContainer(
+            text(container.get("name")),
+            mapping(container.get("state")),
+            whole_number(container.get("restartCount")) or 0,
+            init,
+        )
+        for field, init in (("initContainerStatuses", True), ("containerStatuses", False))
+        for container in mappings(status.get(field))
+    ]
+
+
+def containers_of(statuses: Iterable[RawContainer]) -> tuple[Container, ...]:
+    """Those that have a name."""
+    return tuple([_container(*container) for container in statuses if container.name])
+
+
+def _container(name: str, state: Mapping[str, Any], restarts: int, init: bool) -> Container:
     for key, known in (
         ("terminated", ContainerStatus.TERMINATED),
         ("running", ContainerStatus.RUNNING),
@@ -67,21 +84,16 @@ def _exit_code(detail: Mapping[str, Any]) -> int | None:
     return code if type(code) is int and -(1 << 31) <= code < 1 << 32 else None
 
 
-def ended_or_started_at(status: Mapping[str, Any], phase: PodPhase) -> datetime | None:
-    """The latest instant in `status` that explains `phase`: an end is explained by ends only."""
-    instants: list[datetime] = []
-    for state in _states(status):
-        instants += _instants(mapping(state.get("terminated")).get("finishedAt"))
-        if phase not in ENDED:
-            instants += _instants(mapping(state.get("running")).get("startedAt"))
-    return max(instants, default=None)
-
-
-def _states(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The state of each container, init containers first."""
-    for field in ("initContainerStatuses", "containerStatuses"):
-        for container in mappings(status.get(field)):
-            yield mapping(container.get("state"))
+def ended_or_started_at(statuses: Iterable[RawContainer], phase: PodPhase) -> datetime | None:
+    """The latest instant that explains `phase`: an end is explained by ends only."""
+    instants: list[datetime | None] = []
+    for container in statuses:
+        state = container.state
+        if "terminated" in state:
+            instants.append(instant(mapping(state["terminated"]).get("finishedAt")))
+        if "running" in state and phase not in ENDED:
+            instants.append(instant(mapping(state["running"]).get("startedAt")))
+    return max([at for at in instants if at is not None], default=None)
 
 
 _NOT_STARTED: Final = ("StartError", "ContainerCannotRun")
@@ -96,17 +108,17 @@ _FOR_GOOD: Final = re.compile(
 EACCES, EISDIR. A mount that is missing is not among them: another node may have it."""
 
 
-def refused_for_good(status: Mapping[str, Any]) -> str:
+def refused_for_good(statuses: Iterable[RawContainer]) -> str:
     """What the container runtime said of a program that it will never start; empty if it was something else."""
-    for state in _states(status):
-        ended = mapping(state.get("terminated"))
+    for container in statuses:
+        ended = mapping(container.state.get("terminated"))
         said = text(ended.get("message"))
         if text(ended.get("reason")) in _NOT_STARTED and _FOR_GOOD.search(said):
             return said
     return ""
 
 
-def own_ends(meta: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[str]:
+def own_ends(meta: Mapping[str, Any], statuses: Iterable[RawContainer]) -> Iterator[str]:
     """The containers that had finished when somebody asked for the pod's deletion (spec R8, T18 against T11).
 
     Source: Kubernetes, pod termination: deletionTimestamp is the moment of the request plus the grace period, also
@@ -118,12 +130,8 @@ def own_ends(meta: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[str
     grace = meta.get("deletionGracePeriodSeconds")
     seconds = grace if isinstance(grace, int | float) and 0 <= grace <= _LONGEST_GRACE else 0
     asked_at = until - timedelta(seconds=seconds)
-    for container in mappings(status.get("containerStatuses")):
-        finished = instant(mapping(mapping(container.get("state")).get("terminated")).get("finishedAt"))
-        if finished is not None and finished <= asked_at and (name := text(container.get("name"))):
-            yield name
-
-
-def _instants(value: object) -> list[datetime]:
-    at = instant(value)
-    return [] if at is None else [at]
+    for container in statuses:
+        if container.name and not container.init:
+            finished = instant(mapping(container.state.get("terminated")).get("finishedAt"))
+            if finished is not None and finished <= asked_at:
+                yield container.name

@@ -1,8 +1,11 @@
 """What a bridge keeps of each object: the report if it is gone, and a fingerprint of the last report. Pure."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from operator import attrgetter
 from typing import Final
 
 from msgspec.json import Encoder
@@ -31,7 +34,8 @@ class Track:
     """A known object: the observation to send if it vanishes, and the fingerprint of the one that was sent last.
 
     `fields` is the digest of a job's spec and labels then: their change shows the actor. `written_at` is when the API
-    server took that version of a pod, `at` when the change was observed.
+    server took that version of a pod, `at` when the change was observed. `is_placed`: the pod has the name of its
+    replica's pods, which neither it nor the replica of a track ever changes.
     """
 
     gone: Observation
@@ -39,6 +43,7 @@ class Track:
     fields: bytes | None = None
     written_at: datetime | None = None
     at: datetime = _NEVER
+    is_placed: bool = False
 
     def is_later_than(self, observation: Observation) -> bool:
         """The last report is of a later version of the pod than `observation`, which came late.
@@ -85,14 +90,21 @@ def as_known(observation: Observation, known: Observation) -> Observation:
     """A pod keeps the replica and attempt of its first observation: users can edit labels and annotations."""
     if not (isinstance(known, PodGone) and isinstance(observation, PodObserved | PodGone | PodUnreadable)):
         return observation
-    fields: dict[str, object] = {"replica": known.replica}
-    if not isinstance(observation, PodUnreadable) and known.attempt:
-        fields["attempt"] = known.attempt
-    is_same = all(getattr(observation, name) == value for name, value in fields.items())
-    return observation if is_same else observation.changed(**fields)
+    if isinstance(observation, PodUnreadable):
+        is_same = observation.replica == known.replica
+        return observation if is_same else observation.changed(replica=known.replica)
+    attempt = known.attempt or observation.attempt
+    is_same = (observation.replica, observation.attempt) == (known.replica, attempt)
+    return observation if is_same else observation.changed(replica=known.replica, attempt=attempt)
 
 
 def fingerprint(observation: Observation) -> bytes:
     """Equal for two observations that differ, for any decision, only in their time."""
-    news = [getattr(observation, name) for name in observation.__struct_fields__ if name not in _NO_NEWS]
+    news = _read_news(type(observation))(observation)
     return hashlib.blake2b(_NEWS.encode([observation.type, *news]), digest_size=12).digest()
+
+
+@cache
+def _read_news(type_: type[Observation]) -> Callable[[Observation], tuple[object, ...]]:
+    """Reads all fields of such an observation that a decision can depend on."""
+    return attrgetter(*(name for name in type_.__struct_fields__ if name not in _NO_NEWS))

@@ -18,13 +18,14 @@ from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.context import LogContext, NoLog, NoSignals, Signals
 from k8s_bridge.looking import Incoming, LookResult, Looks
 from k8s_bridge.observe import (
+    Sort,
     is_controlled,
     is_in_sight,
-    is_job,
     is_over,
     observe,
     owner_of,
     recorded,
+    sort_of,
     tells_no_more,
 )
 from k8s_bridge.port import Change, Cluster, Manifest, Ref, ShowsLife, Synced, Verb
@@ -163,12 +164,14 @@ class Bridge:
             self.signals.listed()
             return
         self.progress.changes += 1
-        if not self._is_attended(item.object):
+        sort = sort_of(item.object)
+        # pods need no check: without the job they are not reported
+        if sort is Sort.JOB and not self._is_attended(item.object):
             return
         uid = _uid(item)
         if self._listed is not None:
             self._listed.add(uid)
-        self._hint(item, uid)
+        self._hint(item, uid, sort)
         if item.verb is Verb.DELETED and self._is_doubtful(item, uid):
             self._looks.add(uid, Ref.of(item.object))
             return
@@ -181,9 +184,12 @@ class Bridge:
 
     async def _report(self, item: Change, uid: str) -> None:
         known = self._known_pod(uid)
-        if known is not None and self._is_mislabelled(known, item.object):
-            del self._tracks[uid]  # when it was first reported the log did not have the job
-            known = None
+        if known is not None and not self._tracks[uid].is_placed:
+            if self._is_mislabelled(known, item.object):
+                del self._tracks[uid]  # when it was first reported the log did not have the job
+                known = None
+            else:
+                self._tracks[uid].is_placed = bool(self.log.kind_of(known.job))
         observations = observe(item, known)
         if known is None and any(
             self._is_mislabelled(observation, item.object) for observation in observations
@@ -245,9 +251,7 @@ class Bridge:
             await self._send(track.gone.changed(at=at))
 
     def _is_attended(self, raw: Manifest) -> bool:
-        """The controller manages the job. Its pods need no check: without the job they are not reported."""
-        if not is_job(raw):
-            return True
+        """The controller manages the job."""
         kind, meta = raw.get("kind"), raw.get("metadata")
         namespace = meta.get("namespace") if isinstance(meta, dict) else None
         return self.attended.covers(str(raw.get("apiVersion")), str(kind), str(namespace or "default"))
@@ -275,16 +279,16 @@ class Bridge:
             return observation
         return observation.changed(settings=dict(settings)) if settings else observation
 
-    def _hint(self, change: Change, uid: str) -> None:
+    def _hint(self, change: Change, uid: str, sort: Sort) -> None:
         """Signals to projectors what no decision depends on."""
         raw = change.object
-        if is_job(raw):
+        if sort is Sort.JOB:
             if change.verb is Verb.DELETED:
                 self.signals.touched(JobUid(uid))
             else:
                 self.signals.shown(JobUid(uid), raw.get("status") or {})
         elif (owner := owner_of(raw)) and (
-            (is_over(raw) if raw.get("kind") == "Pod" else _is_gone(change)) or self.log.is_forgotten(owner)
+            (is_over(raw) if sort is Sort.POD else _is_gone(change)) or self.log.is_forgotten(owner)
         ):
             self.signals.touched(owner)
 
@@ -311,7 +315,8 @@ class Bridge:
             track.sent, track.written_at, track.at = mark, written_at, observation.at
         else:
             fields = digest(raw) if isinstance(observation, JobObserved) else None
-            self._tracks[uid] = Track(gone(observation), mark, fields, written_at, observation.at)
+            is_placed = track is not None and track.is_placed and track.gone.job == observation.job
+            self._tracks[uid] = Track(gone(observation), mark, fields, written_at, observation.at, is_placed)
 
     async def _send(self, observation: Observation) -> None:
         self.signals.observed(observation)

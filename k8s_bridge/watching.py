@@ -5,17 +5,19 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-from k8s_bridge.observe import is_job, is_observed_child
+from k8s_bridge.observe import Sort, is_job, sort_of
 from k8s_bridge.port import Change, Manifest, Synced
 from statemachine.errors import Expired
 
 
 def is_watched(manifest: Manifest) -> bool:
     """`Cluster.watch` shows the object: a job, a pod, or a child that a kind observes."""
-    return manifest["kind"] == "Pod" or is_job(manifest) or is_observed_child(manifest)
+    return sort_of(manifest) in _WATCHED
 
+
+_WATCHED: Final = frozenset({Sort.JOB, Sort.POD, Sort.CHILD})
 
 Route = Callable[[Change, Callable[[Change], None]], None]
 """Passes a change to the second argument: at once, later, or more than once."""

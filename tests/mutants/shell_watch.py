@@ -102,7 +102,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watchers-foreign-jobs-observed",
         _WATCHERS,
-        "        if not self._is_attended(item.object):\n            return\n",
+        "        if sort is Sort.JOB and not self._is_attended(item.object):\n            return\n",
         "",
         _ON_WATCHERS,
     ),
@@ -250,8 +250,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "observe-end-explained-by-a-start",
         _POD_STATUS,
-        "        if phase not in ENDED:\n            instants",
-        "        if True:\n            instants",
+        'if "running" in state and phase not in ENDED:',
+        'if "running" in state:',
         _ON_OBSERVE,
     ),
     Mutant(
@@ -271,15 +271,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "observe-own-ends-of-a-running-pod",
         _OBSERVE,
-        "own_ends=tuple(own_ends(meta, status)) if phase in ENDED else (),",
-        "own_ends=tuple(own_ends(meta, status)),",
+        "own_ends=tuple(own_ends(meta, containers)) if phase in ENDED else (),",
+        "own_ends=tuple(own_ends(meta, containers)),",
         _ON_OBSERVE,
     ),
     Mutant(
         "observe-oldest-change",
         _OBSERVE,
-        "return max((time for time in times if time is not None), default=None)",
-        "return min((time for time in times if time is not None), default=None)",
+        "return max([time for time in times if time is not None], default=None)",
+        "return min([time for time in times if time is not None], default=None)",
         _ON_OBSERVE,
     ),
     Mutant(
