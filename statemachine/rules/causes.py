@@ -18,11 +18,10 @@ def of_failure(kind: Kind, job: JobState, observation: PodObserved, rule: str) -
 
     Source: spec R4 (which exit code counts), design.md (cause classes).
     """
-    container = exit_container(kind, job, observation)
+    main = training(kind, job, observation)
+    container = exit_container(main, observation)
     return Cause(
-        kind=_classify(
-            observation, container, training_ended=training(kind, job, observation) in observation.own_ends
-        ),
+        kind=_classify(observation, container, training_ended=main in observation.own_ends),
         rule=rule,
         pod_uid=observation.uid,
         node=observation.node,
@@ -33,12 +32,11 @@ def of_failure(kind: Kind, job: JobState, observation: PodObserved, rule: str) -
     )
 
 
-def exit_container(kind: Kind, job: JobState, observation: PodObserved) -> Container | None:
+def exit_container(main: str, observation: PodObserved) -> Container | None:
     """The container whose exit code is the replica's; None if the pod failed without any (infrastructure).
 
-    The training container's, unless that is 0 or missing; then the first non-zero one, init containers first.
+    That of `main`, which trains, unless that is 0 or missing; then the first non-zero one, init containers first.
     """
-    main = training(kind, job, observation)
     ordered = sorted(
         observation.containers,
         key=lambda container: (container.name != main or container.init, not container.init),
