@@ -2,12 +2,15 @@
 
 One worker at a time visits a key; a key added during its visit is visited once more. A
 visit that fails comes back after a delay that doubles; the others do not wait for it.
+
+After a start every key is added, and hardly any needs a visit: those stand behind the others, so that what happens
+meanwhile does not wait for all of them.
 """
 
 import asyncio
 import logging
 import random
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -20,6 +23,9 @@ log = logging.getLogger(__name__)
 
 _FIRST_DELAY: Final = 0.05
 _LONGEST_DELAY: Final = 30.0
+
+_SHARE: Final = 4
+"""Every so many visits one goes to a key behind, while others are ready, too: it may need one as badly."""
 
 
 class WorkQueue:
@@ -37,6 +43,9 @@ class WorkQueue:
         self._workers = workers
         self._jitter = jitter
         self._ready: deque[JobUid] = deque()
+        self._behind: OrderedDict[JobUid, None] = OrderedDict()
+        self._passed = 0
+        """Keys that were taken, in a row, while others were behind."""
         self._queued: set[JobUid] = set()
         self._busy: set[JobUid] = set()
         self._again: set[JobUid] = set()
@@ -49,14 +58,29 @@ class WorkQueue:
         self.visits = 0
         self.failures = 0
 
-    def add(self, key: JobUid) -> None:
-        """`key` will be visited soon, once for any number of calls."""
+    def add(self, key: JobUid, *, behind: bool = False) -> None:
+        """`key` will be visited soon, once for any number of calls; `behind` those that any call wants before it."""
         if key in self._busy:
             self._again.add(key)
-        elif key not in self._queued:
+        elif key in self._queued:
+            if not behind and key in self._behind:
+                del self._behind[key]
+                self._ready.append(key)
+        else:
             self._queued.add(key)
-            self._ready.append(key)
+            if behind:
+                self._behind[key] = None
+            else:
+                self._ready.append(key)
             self._pending.release()
+
+    def _next(self) -> JobUid:
+        """The key to be visited now; there is one."""
+        if self._ready and (not self._behind or self._passed < _SHARE - 1):
+            self._passed = self._passed + 1 if self._behind else 0
+            return self._ready.popleft()
+        self._passed = 0
+        return self._behind.popitem(last=False)[0]
 
     def add_after(self, key: JobUid, delay: float) -> None:
         """`key` will be visited in `delay` seconds, or earlier if an earlier call asked for that."""
@@ -107,7 +131,7 @@ class WorkQueue:
             await self._pending.acquire()
             if self._ending.is_set():
                 continue
-            key = self._ready.popleft()
+            key = self._next()
             self._queued.discard(key)
             self._busy.add(key)
             try:

@@ -84,10 +84,10 @@ class Levels:
         return {projector.name: queue for projector, queue in self._all}
 
     def add(self, jobs: Iterable[JobUid]) -> None:
-        """Every view of `jobs` is to be looked at."""
+        """Every view of `jobs` is to be looked at, behind the jobs of which something is known to have changed."""
         for job in jobs:
             for _, queue in self._all:
-                queue.add(job)
+                queue.add(job, behind=True)
 
     def shared(self, jobs: Iterable[JobUid]) -> None:
         """These are the jobs that are ours from now on, whichever process had them before."""

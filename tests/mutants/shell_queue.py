@@ -44,6 +44,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "                if",
         _ON_QUEUE,
     ),
+    Mutant("queue-keys-behind-starve", _QUEUE, "self._passed < _SHARE - 1", "True", _ON_QUEUE),
+    Mutant("queue-keys-behind-come-first", _QUEUE, "if self._ready and (not", "if False and (not", _ON_QUEUE),
+    Mutant(
+        "queue-wanted-key-stays-behind",
+        _QUEUE,
+        "if not behind and key in self._behind:",
+        "if False:",
+        _ON_QUEUE,
+    ),
     Mutant(
         "queue-back-off-does-not-grow",
         _QUEUE,

@@ -62,6 +62,44 @@ def test_a_key_added_while_it_is_visited_is_visited_once_more_and_never_at_once(
     assert most == 1
 
 
+def order_of(use: Callable[[WorkQueue], None]) -> list[str]:
+    """The keys in the order in which one worker after the other visits them, all added before the first visit."""
+    visited: list[str] = []
+
+    async def visit(key: JobUid) -> None:
+        visited.append(key)
+
+    async def add(queue: WorkQueue) -> None:
+        use(queue)
+
+    visits_of(visit, add)
+    return visited
+
+
+def test_keys_behind_let_others_pass_and_get_every_fourth_visit() -> None:
+    def use(queue: WorkQueue) -> None:
+        for number in range(3):
+            queue.add(JobUid(f"behind-{number}"), behind=True)
+        for number in range(8):
+            queue.add(JobUid(f"ready-{number}"))
+
+    assert order_of(use) == [
+        *("ready-0", "ready-1", "ready-2", "behind-0"),
+        *("ready-3", "ready-4", "ready-5", "behind-1"),
+        *("ready-6", "ready-7", "behind-2"),
+    ]
+
+
+def test_a_key_behind_comes_to_the_front_when_it_is_wanted() -> None:
+    def use(queue: WorkQueue) -> None:
+        for key in ("a", "b", "c"):
+            queue.add(JobUid(key), behind=True)
+        queue.add(JobUid("c"))
+        queue.add(JobUid("c"), behind=True)
+
+    assert order_of(use) == ["c", "a", "b"]
+
+
 def test_a_failing_key_comes_back_later_and_later_and_does_not_block_others() -> None:
     times: dict[JobUid, list[float]] = {A: [], B: []}
 
