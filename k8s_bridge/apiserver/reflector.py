@@ -1,5 +1,8 @@
 """A reflector lists one collection, and then watches it for ever, as in client-go.
 
+Where the server can, the watch itself begins with everything that exists: then the reflector has one object at a
+time in memory. Else it lists page by page.
+
 It resumes where a watch ended, and lists anew only when the server has forgotten that place (410): then it also
 reports what has vanished since. It gives up a socket that stays silent although the server promised bookmarks.
 """
@@ -7,7 +10,7 @@ reports what has vanished since. It gives up a socket that stays silent although
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple
@@ -26,6 +29,18 @@ _log = logging.getLogger(__name__)
 
 _PAGE: Final = "500"
 """Objects in one page of a list: some megabytes of pods, whose memory does not grow with their number."""
+
+_FROM_THE_BEGINNING: Final = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+"""A watch that begins with everything that exists, and says with a bookmark where that ends.
+
+Source: Kubernetes API concepts, "Streaming lists" (WatchList; on by default from 1.34 on).
+"""
+
+_END_OF_LIST: Final = "k8s.io/initial-events-end"
+"""The annotation of that bookmark."""
+
+_NOT_STREAMED: Final = frozenset({400, 422})
+"""How servers without streaming lists refuse one."""
 
 _METADATA: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 
@@ -140,6 +155,8 @@ class Reflector:
     """The uids of objects that were passed on and are not known to be gone."""
     _version: str = ""
     """Where the next watch begins; empty if it has to list first."""
+    _streams: bool = True
+    """The server may stream a list: it has not refused to, and has brought every one that it began to its end."""
     _expirations: int = 0
     """In a row, without data of a watch in between."""
 
@@ -157,7 +174,7 @@ class Reflector:
         """Lists and watches until it is cancelled; retries after every failure."""
         while True:
             try:
-                if not self._version:
+                if not self._version and not await self._streamed():
                     await self._list()
                 await self._watch()
                 wait = 0.0
@@ -227,7 +244,7 @@ class Reflector:
         self.settled.set()
 
     async def _list(self) -> None:
-        """Passes everything on; known objects that are not listed have vanished."""
+        """Passes everything on, page by page."""
         self.progress.lists += 1
         listed: set[str] = set()
         version, place = "", ""
@@ -241,6 +258,10 @@ class Reflector:
             version, place = page.version, page.place
             if not place:
                 break
+        await self._all_listed(listed, version)
+
+    async def _all_listed(self, listed: set[str], version: str) -> None:
+        """`listed` are the uids of all that existed at `version`: other known objects have vanished."""
         known = self._known.union(self.noted(number(version)))
         for uid in sorted(known - listed):
             await self.vanished(uid)
@@ -255,14 +276,29 @@ class Reflector:
         except (TypeError, KeyError) as error:
             raise ClusterUnavailable(f"{self.source.path} answers what is no list") from error
 
+    async def _streamed(self) -> bool:
+        """Follows a watch that begins with everything to its end. False: the collection has to be listed."""
+        if self._streams:
+            try:
+                await self._open(_FROM_THE_BEGINNING)
+            except Refused as error:
+                if error.status not in _NOT_STREAMED:
+                    raise
+                self._streams = False
+        return bool(self._version)
+
     async def _watch(self) -> None:
         """Follows one watch to its end. Raises Expired when the server has forgotten its place."""
         self.progress.watches += 1
+        await self._open({"resourceVersion": self._version})
+
+    async def _open(self, begin: Mapping[str, str]) -> None:
+        """Follows a watch that begins as its query says in `begin`."""
         first, last = self.patience.watch
         query = self.source.query(
             watch="1",
             allowWatchBookmarks="true",
-            resourceVersion=self._version,
+            **begin,
             timeoutSeconds=str(first + int(self.chance() * (last - first))),
         )
         began = asyncio.get_running_loop().time()
@@ -271,13 +307,35 @@ class Reflector:
             self.source.path, query, silence=self.patience.silence, accept=accept
         ) as pieces:
             self._answered()
-            await self._follow(pieces)
+            events = lines(pieces)
+            if not self._version:
+                self._streams = False  # until it has brought the list to its end
+                self.progress.lists += 1
+                self.progress.watches += 1
+                await self._follow_list(events)
+            if self._version:
+                await self._follow(events)
         self._well()
         if asyncio.get_running_loop().time() - began < 1.0:
             await asyncio.sleep(backoff(1, chance=self.chance))  # a server that ends watches at once
 
-    async def _follow(self, pieces: AsyncIterator[bytes]) -> None:
-        async for line in lines(pieces):
+    async def _follow_list(self, events: AsyncIterator[bytes]) -> None:
+        """Passes everything on that a watch begins with, up to the bookmark behind it."""
+        listed: set[str] = set()
+        async for line in events:
+            event = _parsed(line, self.source.kind)
+            self._well()
+            meta = event.object["metadata"]
+            if event.verb is not None:
+                listed.add(meta["uid"])
+                await self._changed(event.verb, event.object)
+            elif (meta.get("annotations") or {}).get(_END_OF_LIST) == "true":
+                self._streams = True
+                await self._all_listed(listed, meta["resourceVersion"])
+                return
+
+    async def _follow(self, events: AsyncIterator[bytes]) -> None:
+        async for line in events:
             event = _parsed(line, self.source.kind)
             self._well()
             self._expirations = 0

@@ -302,8 +302,29 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "reflector-first-page-only",
         _REFLECTOR,
-        "            if not place:\n                break\n        known",
-        "            break\n        known",
+        "            if not place:\n                break\n",
+        "            break\n",
+        _ON_REFLECTOR,
+    ),
+    Mutant(
+        "reflector-streams-again-what-never-ended",
+        _REFLECTOR,
+        "                self._streams = False  # until it has brought the list to its end\n",
+        "",
+        _ON_REFLECTOR,
+    ),
+    Mutant(
+        "reflector-takes-any-bookmark-for-the-end-of-the-list",
+        _REFLECTOR,
+        'elif (meta.get("annotations") or {}).get(_END_OF_LIST) == "true":',
+        "else:",
+        _ON_REFLECTOR,
+    ),
+    Mutant(
+        "reflector-streamed-list-is-given-up-for-good",
+        _REFLECTOR,
+        "                self._streams = True\n",
+        "",
         _ON_REFLECTOR,
     ),
     Mutant(

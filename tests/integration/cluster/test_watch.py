@@ -139,7 +139,9 @@ async def test_a_relabelled_pod_is_not_gone_and_an_ordinary_deletion_is_not_look
 async def test_a_list_comes_in_pages(
     cluster: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The server refuses to stream a list without a version to match, as servers do that cannot stream at all."""
     monkeypatch.setattr("k8s_bridge.apiserver.reflector._PAGE", "3")
+    monkeypatch.setattr("k8s_bridge.apiserver.reflector._FROM_THE_BEGINNING", {"sendInitialEvents": "true"})
     async with connected(cluster, namespace) as there:
         names = [f"job-{number}" for number in range(8)]
         for name in names:
@@ -147,6 +149,18 @@ async def test_a_list_comes_in_pages(
         changes = await listed(there.watch())
         assert [change.object["metadata"]["name"] for change in changes] == names
         assert there.api.sent["GET", "200"] >= 3 + 2
+        assert there.api.sent["WATCH", "422"] > 0
+
+
+async def test_a_list_is_streamed_where_the_server_can(cluster: Cluster, namespace: str) -> None:
+    """Services, too, of which only metadata come: their bookmark has to say where the list ends."""
+    async with connected(cluster, namespace) as there:
+        owner = await there.create(words.job("job", namespace=namespace))
+        await there.create(service(owner, "by-hand"))
+        changes = await listed(there.watch())
+        assert [change.object["metadata"]["name"] for change in changes] == ["job", "by-hand"]
+        assert there.api.sent["GET", "200"] == 0
+        assert progress(there, "Service").synced
 
 
 async def test_services_are_known_without_their_specs(cluster: Cluster, namespace: str) -> None:

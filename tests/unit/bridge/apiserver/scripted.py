@@ -42,6 +42,8 @@ class Recorded(NamedTuple):
         """As an audit log calls it, as far as tests tell them apart."""
         if self.method != "GET":
             return self.method
+        if self.query.get("sendInitialEvents"):
+            return "STREAM"
         return "WATCH" if self.query.get("watch") else "GET"
 
 
@@ -74,6 +76,12 @@ def bookmark(version: int) -> bytes:
     return event("BOOKMARK", {"metadata": {"resourceVersion": str(version)}})
 
 
+def end_of_list(version: int) -> bytes:
+    """The bookmark behind everything that a streamed list begins with."""
+    annotations = {"k8s.io/initial-events-end": "true"}
+    return event("BOOKMARK", {"metadata": {"resourceVersion": str(version), "annotations": annotations}})
+
+
 def status(code: int, message: str = "", reason: str = "", **details: Any) -> Manifest:
     return {"kind": "Status", "code": code, "message": message, "reason": reason, "details": details}
 
@@ -92,7 +100,8 @@ def not_served() -> Answer:
 class Server:
     """Answers to (verb, path) come in the order of `on`; the last one again and again.
 
-    What nothing was said about is an empty list, a watch that stays silent, and an object that does not exist.
+    What nothing was said about is an empty list, a watch that stays silent, and an object that does not exist. Lists
+    are streamed only as scripted: an older server refuses that.
     """
 
     def __init__(self) -> None:
@@ -103,7 +112,7 @@ class Server:
         self._open: set[asyncio.Task[Any]] = set()
 
     def on(self, verb: str, path: str, *answers: Answer, selector: str = "") -> None:
-        """The next answers to `verb`: GET, WATCH, POST, PATCH, DELETE; with `selector`, to requests with that one."""
+        """The next answers to `verb`: GET, STREAM, WATCH, POST, PATCH, DELETE; with `selector`, to those with it."""
         self._script[verb, path, selector].extend(answers)
 
     def instead(self, verb: str, path: str, *answers: Answer) -> None:
@@ -156,6 +165,8 @@ class Server:
         if not script:
             if request.verb == "GET" and _OBJECT.fullmatch(request.path):
                 return no(404, name=request.path.rpartition("/")[2])
+            if request.verb == "STREAM":
+                return no(422, "sendInitialEvents: Forbidden", "Invalid")
             return watch(SILENT) if request.verb == "WATCH" else page()
         return script.popleft() if len(script) > 1 else script[0]
 

@@ -18,6 +18,7 @@ from tests.unit.bridge.apiserver.scripted import (
     Answer,
     Server,
     bookmark,
+    end_of_list,
     event,
     no,
     not_served,
@@ -110,7 +111,7 @@ async def test_everything_is_listed_and_then_watched_from_there(server: Server, 
         ("DELETED", "b", 9),
     ]
     assert followed.vanished == []
-    listed, opened = server.requests
+    _, listed, opened = server.requests
     assert listed.query == {"labelSelector": "owner", "limit": "500"}
     assert opened.query == {
         "labelSelector": "owner",
@@ -142,6 +143,7 @@ async def test_metadata_alone_is_asked_for_where_that_is_enough(server: Server, 
         assert followed.progress.synced
     accepted = [request.headers["Accept"] for request in server.requests]
     assert accepted == [
+        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
         "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
     ]
@@ -275,6 +277,115 @@ async def test_an_open_watch_is_heard_of_by_its_bookmarks(server: Server, api: A
         await until(lambda: bool(watched_from(server)))
         opened = followed.progress.heard
         await until(lambda: followed.progress.heard > opened + 0.2)
+
+
+# ---- streamed lists ----------------------------------------------------------------------------------------
+
+
+async def test_a_watch_may_begin_with_everything_and_goes_on(server: Server, api: Api) -> None:
+    """A bookmark without the mark of the end is none, and what comes behind the end is no part of the list."""
+    server.on(
+        "STREAM",
+        THINGS,
+        watch(
+            event("ADDED", thing("a", 3)),
+            bookmark(5),
+            event("ADDED", thing("b", 4)),
+            end_of_list(7),
+            event("MODIFIED", thing("a", 8)),
+            SILENT,
+        ),
+    )
+    async with following(api) as followed:
+        await until(lambda: followed.names == ["a", "b", "a"])
+        assert followed.progress.synced
+    (opened,) = server.requests
+    assert opened.query == {
+        "labelSelector": "owner",
+        "watch": "1",
+        "allowWatchBookmarks": "true",
+        "sendInitialEvents": "true",
+        "resourceVersionMatch": "NotOlderThan",
+        "timeoutSeconds": "240",
+    }
+    assert (followed.progress.lists, followed.progress.watches, followed.vanished) == (1, 1, [])
+
+
+async def test_a_streamed_list_is_not_complete_before_its_end(server: Server, api: Api) -> None:
+    begun = event("ADDED", thing("a", 3)), bookmark(5), event("ADDED", thing("b", 6))
+    server.on("STREAM", THINGS, watch(*begun, SILENT))
+    async with following(api) as followed:
+        await until(lambda: followed.names == ["a", "b"])
+        assert not followed.progress.synced
+
+
+async def test_a_streamed_watch_is_resumed_where_it_was(server: Server, api: Api) -> None:
+    server.on(
+        "STREAM",
+        THINGS,
+        watch(event("ADDED", thing("a", 3)), end_of_list(7), event("MODIFIED", thing("a", 8))),
+    )
+    server.on("WATCH", THINGS, watch(event("MODIFIED", thing("a", 9)), SILENT))
+    async with following(api) as followed:
+        await until(lambda: followed.names == ["a", "a", "a"])
+    assert watched_from(server) == [8]
+    assert lists(server) == 0
+
+
+async def test_a_forgotten_place_is_a_new_streamed_list_which_says_what_vanished(
+    server: Server, api: Api
+) -> None:
+    server.on(
+        "STREAM",
+        THINGS,
+        watch(event("ADDED", thing("a")), event("ADDED", thing("b")), end_of_list(7), event("ERROR", GONE)),
+        watch(event("ADDED", thing("b", 2)), end_of_list(20), SILENT),
+    )
+    async with following(api) as followed:
+        await until(lambda: followed.progress.lists == 2 and followed.vanished == ["uid-a"])
+    assert followed.names == ["a", "b", "b"]
+    assert lists(server) == 0
+
+
+BROKEN: dict[str, list[object]] = {
+    "it ends": [],
+    "it is cut": [CUT],
+    "a line is no event": [b"[]\n"],
+    "the server says 500": [event("ERROR", status(500, "etcd is tired"))],
+    "nothing comes any more": [SILENT],
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+async def test_a_streamed_list_that_never_ends_is_one_of_pages_from_then_on(
+    server: Server, api: Api, how: str
+) -> None:
+    """`a` was reported by the stream, and is gone when the list is made."""
+    server.on("STREAM", THINGS, watch(event("ADDED", thing("a", 3)), *BROKEN[how]))
+    server.on("GET", THINGS, page(thing("b", 4), version=7), page(thing("b", 4), version=20))
+    server.on("WATCH", THINGS, watch(event("ERROR", GONE)), watch(SILENT))
+    async with following(api, patience=WatchPatience(silence=1.0)) as followed:
+        await until(lambda: 20 in watched_from(server))
+        assert followed.vanished == ["uid-a"]
+    assert (len(server.asked("STREAM", THINGS)), lists(server)) == (1, 2)
+
+
+async def test_a_server_that_cannot_stream_is_asked_once(server: Server, api: Api) -> None:
+    server.on("GET", THINGS, page(version=7), page(version=20))
+    server.on("WATCH", THINGS, watch(event("ERROR", GONE)), watch(SILENT))
+    async with following(api) as followed:
+        await until(lambda: 20 in watched_from(server))
+        assert followed.progress.failures == 0
+    assert len(server.asked("STREAM", THINGS)) == 1
+
+
+async def test_a_stream_that_could_not_be_opened_is_tried_again(server: Server, api: Api) -> None:
+    server.on(
+        "STREAM", THINGS, no(503), not_served(), watch(event("ADDED", thing("a", 3)), end_of_list(7), SILENT)
+    )
+    async with following(api) as followed:
+        await until(lambda: followed.names == ["a"])
+    assert lists(server) == 0
 
 
 # ---- lists -------------------------------------------------------------------------------------------------
