@@ -1,7 +1,7 @@
 """What a bridge keeps of each object: the report if it is gone, and a fingerprint of the last report. Pure."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -56,13 +56,14 @@ class Track:
         return (written_at, observation.at) < (self.written_at, self.at)
 
 
-def gone_of(known: Known) -> dict[str, Observation]:
-    """By uid, the observation that says of each known object that it is gone."""
+def gone_of(known: Known, besides: Container[str] = ()) -> dict[str, Observation]:
+    """By uid, the observation that says of each known object, but those `besides`, that it is gone."""
     observations: dict[str, Observation] = {}
     for job, pods in known.items():
-        observations[job] = JobGone(job=job, at=_NEVER)
+        if job not in besides:
+            observations[job] = JobGone(job=job, at=_NEVER)
         for (replica, attempt), uid in pods.items():
-            if uid:
+            if uid and uid not in besides:
                 observations[uid] = PodGone(job=job, at=_NEVER, replica=replica, attempt=attempt, uid=uid)
     return observations
 

@@ -113,8 +113,8 @@ class Bridge:
             return {}
         return {
             uid: gone
-            for uid, gone in gone_of(self.log.known()).items()
-            if uid not in self._tracks and not self._may_live(gone)
+            for uid, gone in gone_of(self.log.known(), self._tracks).items()
+            if not self._may_live(gone)
         }
 
     async def run(self) -> None:

@@ -216,7 +216,7 @@ async def test_argoproj_argo_workflows_4560_what_went_between_two_watches_is_rep
 @exhibit(
     "flux-framework/flux-core#5579",
     "Jobs that had ended while the manager was down stayed in cleanup after its restart, waiting for what had gone.",
-    wrong=(swap(watchers, "gone_of", lambda _: {}),),
+    wrong=(swap(watchers, "gone_of", lambda *_: {}),),
 )
 @on_simulated_time
 async def test_flux_framework_flux_core_5579_what_went_while_nobody_looked_is_reported() -> None:
