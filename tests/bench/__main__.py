@@ -17,6 +17,7 @@ from tests.bench.core import count_stored, decide_observations, fold_stored
 from tests.bench.ended import ended_jobs
 from tests.bench.events import public_events
 from tests.bench.events_http import events_over_http
+from tests.bench.growth import growth
 from tests.bench.latency import submit_to_start
 from tests.bench.lives import lives
 from tests.bench.loop import whole_loop
@@ -37,6 +38,7 @@ BENCHMARKS: Final[dict[str, Callable[[], Iterator[Result]]]] = {
     "latency": submit_to_start,
     "memory": idle_jobs,
     "ended": ended_jobs,
+    "growth": growth,
     "lives": lives,
     "events": public_events,
     "events-http": events_over_http,

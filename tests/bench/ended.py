@@ -12,8 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -21,80 +20,27 @@ from rich.console import Console
 
 from jobledger.telemetry.tally import Tally
 from jobledger.wiring import running
-from statemachine.decide import POLICY, decide
 from statemachine.engine.clock import WallClock
-from statemachine.evolve import fold
-from statemachine.ids import JobUid
-from statemachine.log.codec import encode, entry_hash
-from statemachine.log.entry import GENESIS, Entry
-from statemachine.log.port import EntryDraft
-from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
-from statemachine.observations import JobGone, JobObserved, Observation
-from statemachine.state import JobState
-from tests.bench.histories import API, KIND, START
+from tests.bench.crowd import write_store
 from tests.bench.results import Result, table
 from tests.support.controllers import controller_of
 from tests.support.memory_cluster import MemoryCluster
 
 _JOBS: Final = 100_000
-_AT_ONCE: Final = 5_000
 
 
 def ended_jobs(jobs: int = _JOBS) -> Iterator[Result]:
     """Seconds until a controller works, and bytes for each job above those of one with an empty log."""
     with tempfile.TemporaryDirectory() as folder:
         empty, full = Path(folder) / "empty.db", Path(folder) / "full.db"
-        asyncio.run(_write(empty, 0))
-        asyncio.run(_write(full, jobs))
+        asyncio.run(write_store(empty, 0, 0))
+        asyncio.run(write_store(full, 0, jobs))
         nothing, beside_many = _measured(empty), _measured(full)
     about = f"{jobs:,} jobs that are gone"
     yield Result("start beside ended jobs", "s", (beside_many["start"],), 20 * jobs / 1e6, "most", about)
     for what, key in (("memory of an ended job", "started"), ("the same, counted for metrics", "counted")):
         yield Result(what, "bytes", ((beside_many[key] - nothing[key]) / jobs,), 200, "most", about)
-
-
-async def _write(store: Path, jobs: int) -> None:
-    """A store with jobs of short lives: refused for their specs, then deleted. With snapshots."""
-    log = await SqliteLog.open(store)
-    for start in range(0, jobs, _AT_ONCE):
-        numbers = range(start, min(start + _AT_ONCE, jobs))
-        await log.append([draft for number in numbers for draft in _life(number)])
-    reader = Reader(keeps=0)
-    await reader.recover(log)
-    await log.save_snapshots(reader.position, reader.unsaved())
-    await log.close()
-
-
-def _life(number: int) -> Iterator[EntryDraft]:
-    uid = JobUid(f"00000000-0000-4000-8000-{number:012d}")
-    state, head = JobState(uid), GENESIS
-    begin = JobObserved(
-        job=uid,
-        at=START,
-        api_version=API,
-        kind=KIND,
-        namespace="bench",
-        name=f"job-{number}",
-        generation=1,
-        spec={},
-    )
-    seens: Sequence[Observation] = (begin, JobGone(job=uid, at=START + timedelta(seconds=9)))
-    for seq, observation in enumerate(seens, 1):
-        events = decide(state, observation)
-        entry = Entry(
-            job=uid,
-            seq=seq,
-            prev=head,
-            policy=POLICY,
-            seen_at=observation.at,
-            cause=observation,
-            events=events,
-        )
-        body = encode(entry)
-        yield EntryDraft(uid, seq, body)
-        state, head = fold(state, events), entry_hash(body)
-    assert state.closed
 
 
 def _measured(store: Path) -> dict[str, float]:

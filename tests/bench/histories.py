@@ -1,6 +1,6 @@
 """Histories of ordinary jobs: four workers that start, run and end, decided by the real rules."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -56,9 +56,17 @@ def job_manifest(name: str, workers: int = 4) -> dict[str, Any]:
 def history(number: int) -> Iterator[Moment]:
     """The whole life of job `number`: thirteen entries."""
     uid = JobUid(f"00000000-0000-4000-8000-{number:012d}")
-    state, head = JobState(uid), GENESIS
-    for seq, observation in enumerate(_observations(uid, f"job-{number}"), 1):
+    return life(uid, _observations(uid, f"job-{number}"))
+
+
+def life(uid: JobUid, observations: Iterable[Observation]) -> Iterator[Moment]:
+    """What the real rules decide on `observations` of one job, from its first one; silent ones are left out."""
+    state, head, seq = JobState(uid), GENESIS, 0
+    for observation in observations:
         events = decide(state, observation)
+        if not events:
+            continue
+        seq += 1
         entry = Entry(
             job=uid,
             seq=seq,
@@ -99,7 +107,7 @@ def _pod(job: JobUid, name: str, index: int, phase: PodPhase, at: datetime) -> P
         replica=ReplicaName(f"worker-{index}"),
         attempt=1,
         pod=f"{name}-00000-worker-{index}",
-        uid=PodUid(f"{job[:-1]}{index}"),
+        uid=PodUid(f"{job}-{index}"),
         phase=phase,
         containers=(container,),
         node=f"node-{index}",
