@@ -16,6 +16,8 @@ from tests.bench.cluster.scrape import series
 JSON: Final = "application/json"
 MERGE: Final = "application/merge-patch+json"
 
+_PAGE: Final = 500
+
 _LONGEST_LINE: Final = 1 << 22
 """Bytes of one watch event; a pod has some 4,000."""
 
@@ -56,6 +58,15 @@ class Api:
     async def call(self, method: str, path: str, body: Any = None, content: str = JSON) -> Any:
         """What the server answered, as plain data. Raises RuntimeError."""
         return from_json(await self.send(method, path, None if body is None else to_json(body), content))
+
+    async def listed(self, path: str) -> AsyncIterator[dict[str, Any]]:
+        """What is there, page by page."""
+        place: str | None = ""
+        while place is not None:
+            page = await self.call("GET", f"{path}?limit={_PAGE}" + (f"&continue={place}" if place else ""))
+            for item in page["items"] or ():
+                yield item
+            place = page["metadata"].get("continue") or None
 
     async def watch(self, path: str, version: str) -> AsyncIterator[dict[str, Any]]:
         """The events after `version`, until the server ends the watch: it does so when we lag."""

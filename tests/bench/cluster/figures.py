@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from typing import Any, Final, Literal, NamedTuple
 
 RAW: Final = "bare client"
@@ -9,12 +10,38 @@ OURS: Final = "jobledger"
 PEER: Final = "training-operator"
 
 
+class Sort(StrEnum):
+    """What is measured."""
+
+    MANY = "many"
+    """Many jobs at once; the size is their number."""
+    IDLE = "idle"
+    """One job after another on an idle system."""
+    WIDE = "wide"
+    """One job of many replicas; the size is their number."""
+    GROWN = "grown"
+    """A controller that starts beside many jobs; the size is the number of those that live."""
+
+    def heading(self, size: int) -> str:
+        """Over the rows of the table."""
+        match self:
+            case Sort.MANY:
+                return f"{size:,} jobs at once"
+            case Sort.IDLE:
+                return "one job, idle system: median (p99)"
+            case Sort.WIDE:
+                return f"one job of {size:,} replicas"
+            case Sort.GROWN:
+                return f"a start beside {size:,} live jobs"
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One measurement: of `who`, with so many jobs at once (0: one after another on an idle system)."""
+    """One measurement of `who`. The `size` is what its sort says."""
 
     who: str
-    jobs: int
+    sort: Sort
+    size: int
     figures: Mapping[str, float | None]
     """None: it did not happen in time."""
     requests: Mapping[str, float] = field(default_factory=dict)
@@ -56,7 +83,39 @@ STEPS: Final = (
 )
 """Each has a median and, as `<key>_p99`, a 99th percentile."""
 
-IDLE: Final = (*STEPS, Row("others", "share of the machine that others had, %"))
+_OTHERS: Final = Row("others", "share of the machine that others had, %")
+
+_WIDE: Final = (
+    Row("pods_exist", "all pods exist, s"),
+    Row("pods_running", "all pods Running, s"),
+    Row("jobs_running", "the job is Running, s"),
+    Row("failed_to_replaced", "pod failed with 137 → its replacement, ms: median (p99)"),
+    Row("jobs_succeeded", "the job Succeeded after the ends began, s"),
+    Row("cpu", "processor time of the controller, s"),
+    Row("plane_cpu", "processor time of the control plane, s"),
+    Row("memory", "peak memory of the controller, MiB"),
+    _OTHERS,
+)
+
+_GROWN: Final = (
+    Row("written", "the cluster and the log were made, s"),
+    Row("start_to_decision", "start → first decision is durable, s"),
+    Row("start_to_effect", "start → the pods of that job, s"),
+    Row("start_to_rest", "start → every job was visited, s"),
+    Row("cpu", "processor time of the controller until then, s"),
+    Row("requests", "requests of the controller until then"),
+    Row("memory", "peak memory of the controller, MiB"),
+    Row("decision", "observation → durable entry, mean of the steps below, ms"),
+    *STEPS,
+    _OTHERS,
+)
+
+ROWS: Final = {
+    Sort.MANY: SCALE,
+    Sort.IDLE: (*STEPS, _OTHERS),
+    Sort.WIDE: _WIDE,
+    Sort.GROWN: _GROWN,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +127,7 @@ class Goal:
     bound: Literal["least", "most"]
     factor: float
     who: str = ""
-    idle: bool = False
+    sort: Sort = Sort.MANY
 
 
 GOALS: Final = (
@@ -78,19 +137,32 @@ GOALS: Final = (
     Goal("memory", "peak memory, MiB", "most", 200),
     Goal("writes_per_phase", "status writes a phase change", "most", 2),
     *(
-        Goal(step.key, f"{step.text.rpartition(',')[0]}: of the peer's median", "most", 1, PEER, idle=True)
+        Goal(step.key, f"{step.text.rpartition(',')[0]}: of the peer's median", "most", 1, PEER, Sort.IDLE)
         for step in STEPS
     ),
+    Goal("pods_running", "all replicas Running, of the bare client's time", "most", 2, RAW, Sort.WIDE),
+    Goal("failed_to_replaced", "failed replica → its replacement, ms", "most", 100, sort=Sort.WIDE),
+    Goal("start_to_decision", "start → first decision, s", "most", 20, sort=Sort.GROWN),
+    Goal("memory", "peak memory beside many jobs, MiB", "most", 600, sort=Sort.GROWN),
 )
 
 
 DISTURBED: Final = 10.0
 """Share of the machine, in per cent, from which on others spoil what takes time."""
 
-_TIMED: Final = frozenset({"children_per_second", "pods_exist", "cpu", *(step.key for step in STEPS)})
+_TIMED: Final = frozenset(
+    {
+        "children_per_second",
+        "pods_exist",
+        "pods_running",
+        "start_to_decision",
+        "cpu",
+        *(step.key for step in STEPS),
+    }
+)
 
-Found = Mapping[tuple[str, int], Mapping[str, float | None]]
-"""Figures by program and number of jobs."""
+Measured = Mapping[tuple[str, Sort, int], Mapping[str, float | None]]
+"""Figures by program, sort and size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +173,7 @@ class Verdict:
     """
 
     goal: Goal
-    jobs: int
+    size: int
     value: float | None
     others: float
 
@@ -123,7 +195,7 @@ class Verdict:
         """For the JSON file."""
         return {
             **asdict(self.goal),
-            "jobs": self.jobs,
+            "size": self.size,
             "value": self.value,
             "met": self.met,
             "doubtful": self.doubtful,
@@ -131,23 +203,23 @@ class Verdict:
 
 
 def verdicts(runs: list[Run]) -> list[Verdict]:
-    """Every goal for every number of jobs that jobledger was measured with."""
-    figures = {(run.who, run.jobs): run.figures for run in runs}
+    """Every goal for every size that jobledger, as one process, was measured with."""
+    figures = {(run.who, run.sort, run.size): run.figures for run in runs}
     return [
-        Verdict(goal, jobs, _value(goal, jobs, figures), _others(goal, jobs, figures))
+        Verdict(goal, size, _value(goal, size, figures), _others(goal, size, figures))
         for goal in GOALS
-        for who, jobs in figures
-        if who == OURS and (jobs == 0) == goal.idle
+        for who, sort, size in figures
+        if who == OURS and sort is goal.sort
     ]
 
 
-def _others(goal: Goal, jobs: int, figures: Found) -> float:
-    return max(figures.get((who, jobs), {}).get("others") or 0.0 for who in (OURS, goal.who))
+def _others(goal: Goal, size: int, figures: Measured) -> float:
+    return max(figures.get((who, goal.sort, size), {}).get("others") or 0.0 for who in (OURS, goal.who))
 
 
-def _value(goal: Goal, jobs: int, figures: Found) -> float | None:
-    ours = figures[OURS, jobs].get(goal.key)
+def _value(goal: Goal, size: int, figures: Measured) -> float | None:
+    ours = figures[OURS, goal.sort, size].get(goal.key)
     if not goal.who or ours is None:
         return ours
-    theirs = figures.get((goal.who, jobs), {}).get(goal.key)
+    theirs = figures.get((goal.who, goal.sort, size), {}).get(goal.key)
     return ours / theirs if theirs else None

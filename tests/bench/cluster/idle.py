@@ -9,12 +9,11 @@ from typing import Final
 
 from tests.bench.cluster.accounts import Accounts
 from tests.bench.cluster.api import MERGE, Api
-from tests.bench.cluster.figures import STEPS, Run
+from tests.bench.cluster.figures import STEPS, Run, Sort
 from tests.bench.cluster.load import end_pod
-from tests.bench.cluster.machine import family
 from tests.bench.cluster.plane import Plane
 from tests.bench.cluster.programs import Process, Program
-from tests.bench.cluster.shapes import REPLICAS, Shape
+from tests.bench.cluster.shapes import Shape
 from tests.bench.cluster.view import Fact, View
 
 _PATIENCE: Final = 30.0
@@ -29,17 +28,26 @@ async def one_by_one(program: Program, process: Process, plane: Plane, runs: int
     async with Api.opened(plane.kubeconfig) as api, View.following(api, program.shape) as view:
         await _Jobs(api, view, program.shape).run("warm-up")
         await plane.settle()
-        jobs, accounts = _Jobs(api, view, program.shape), Accounts(plane, family(process.pid))
-        for number in range(runs):
-            await jobs.run(f"one-{number}")
+        accounts = Accounts(plane, process.family())
+        steps, notes = await led(api, view, program.shape, runs)
         accounts.close()
-    return Run(program.name, 0, {**accounts.figures, **_quantiles(jobs.took)}, notes=jobs.lost(runs))
+    return Run(program.name, Sort.IDLE, 1, {**accounts.figures, **steps}, notes=notes)
 
 
-def _quantiles(took: Mapping[str, list[float]]) -> dict[str, float]:
+async def led(api: Api, view: View, shape: Shape, runs: int) -> tuple[Mapping[str, float], tuple[str, ...]]:
+    """How long each step took of so many jobs, one after another; and the steps that did not happen in time."""
+    jobs = _Jobs(api, view, shape)
+    for number in range(runs):
+        await jobs.run(f"one-{number}")
+    return quantiles(jobs.took), jobs.lost(runs)
+
+
+def quantiles(took: Mapping[str, list[float]]) -> dict[str, float]:
     """Median and 99th percentile, in milliseconds."""
     quantiles = {}
     for key, seconds in took.items():
+        if not seconds:
+            continue
         ms = sorted(1000 * second for second in seconds)
         quantiles[key], quantiles[f"{key}_p99"] = statistics.median(ms), ms[int(len(ms) * 0.99)]
     return quantiles
@@ -68,7 +76,7 @@ class _Jobs:
         return tuple(f"{key}: seen only {count} times" for key, count in counts.items() if count < runs)
 
     async def _apply(self, name: str) -> None:
-        complete = self._soon(lambda: len(self._view.pods[name]) == len(REPLICAS))
+        complete = self._soon(lambda: len(self._view.pods[name]) == self._shape.pods)
         begun = time.perf_counter()
         await self._api.call("POST", self._shape.path, self._shape.manifest(name))
         self._note("apply_to_pods", begun, await complete)
@@ -107,7 +115,9 @@ class _Jobs:
         await asyncio.sleep(_REST)
 
     async def _all_running(self, name: str) -> None:
-        await self._soon(lambda: all(self._phase(name, replica) == "Running" for replica in REPLICAS))
+        await self._soon(
+            lambda: all(self._phase(name, replica) == "Running" for replica in self._shape.replicas)
+        )
         await asyncio.sleep(_REST)
 
     def _gone(self, name: str) -> asyncio.Task[float | None]:

@@ -79,7 +79,7 @@ async def _running(binary: Path, plane: Plane) -> AsyncIterator[Process]:
         async with process(plane, PEER, binary, *words, env=env) as pid:
             await _certified(plane, health)
             await proved(plane, PYTORCH_JOB)
-            yield Process(pid, f"http://127.0.0.1:{metrics}/metrics")
+            yield Process((pid,), (f"http://127.0.0.1:{metrics}/metrics",))
     finally:
         shutil.rmtree(_CERTIFICATES, ignore_errors=True)
 

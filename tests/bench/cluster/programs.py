@@ -3,8 +3,8 @@
 import asyncio
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,17 +13,22 @@ from typing import Final, NamedTuple
 from statemachine.kinds.pytorchtrainingjob import KIND
 from tests.bench.cluster.api import Api
 from tests.bench.cluster.figures import OURS
+from tests.bench.cluster.machine import family
 from tests.bench.cluster.plane import Plane, until
-from tests.bench.cluster.shapes import PODS_PATH, PYTORCH_TRAINING_JOB, REPLICAS, Manifest, Shape
+from tests.bench.cluster.shapes import PODS_PATH, PYTORCH_TRAINING_JOB, Manifest, Shape
 
 _STOPS_WITHIN: Final = 15.0
 
 
 class Process(NamedTuple):
-    """A controller that runs; `metrics` is the address of its metrics."""
+    """A controller that runs, as one process or several; `metrics` are the addresses of their metrics."""
 
-    pid: int
-    metrics: str
+    pids: Sequence[int]
+    metrics: Sequence[str]
+
+    def family(self) -> list[int]:
+        """The processes, and all that descend from them."""
+        return [member for pid in self.pids for member in family(pid)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +43,47 @@ class Program:
     running: Callable[[Plane], AbstractAsyncContextManager[Process]]
 
 
-def jobledger() -> Program:
-    """This checkout's `jobledger controller`, all roles in one process, with its log in a file."""
-    return Program(OURS, PYTORCH_TRAINING_JOB, KIND.crd(), "jobledger_api_requests_total", _jobledger)
+TOGETHER: Final = ("",)
+APART: Final = {
+    2: ("engine", "bridge,projectors,front"),
+    3: ("engine", "bridge", "projectors,front"),
+}
+"""Roles of each process, by how many there are."""
+
+
+def jobledger(split: Sequence[str] = TOGETHER) -> Program:
+    """This checkout's `jobledger controller` with its log in a file: a process for each part of `split`."""
+    name = OURS if len(split) == 1 else f"{len(split)} processes"
+    return Program(
+        name, PYTORCH_TRAINING_JOB, KIND.crd(), "jobledger_api_requests_total", partial(_jobledger, split)
+    )
 
 
 @asynccontextmanager
-async def _jobledger(plane: Plane) -> AsyncIterator[Process]:
-    address = f"127.0.0.1:{free_port()}"
-    files = ("--kubeconfig", str(plane.kubeconfig), "--log", f"sqlite://{plane.folder}/log.db")
-    words = ("-m", "jobledger", "controller", *files, "--listen", address)
-    async with process(plane, OURS, sys.executable, *words) as pid:
+async def _jobledger(split: Sequence[str], plane: Plane) -> AsyncIterator[Process]:
+    async with running_parts(split, plane) as running:
         await proved(plane, PYTORCH_TRAINING_JOB)
-        yield Process(pid, f"http://{address}/metrics")
+        yield running
+
+
+@asynccontextmanager
+async def running_parts(split: Sequence[str], plane: Plane) -> AsyncIterator[Process]:
+    """The controller runs, and nothing is known of how far it is. Its log is `log_of` the plane."""
+    files = ("--kubeconfig", str(plane.kubeconfig), "--log", f"sqlite://{log_of(plane)}")
+    addresses = [f"127.0.0.1:{free_port()}" for _ in split]
+    async with AsyncExitStack() as stack:
+        pids = []
+        for roles, address in zip(split, addresses, strict=True):
+            words = ["-m", "jobledger", "controller", *files, "--listen", address]
+            words += ["--roles", roles] if roles else []
+            name = f"{OURS}-{roles or 'all'}"
+            pids.append(await stack.enter_async_context(process(plane, name, sys.executable, *words)))
+        yield Process(pids, [f"http://{address}/metrics" for address in addresses])
+
+
+def log_of(plane: Plane) -> Path:
+    """Where jobledger's log is."""
+    return plane.folder / "log.db"
 
 
 @asynccontextmanager
@@ -95,7 +128,7 @@ async def proved(plane: Plane, shape: Shape) -> None:
     """The controller has shown that it works: a job got its pods. Nothing is left of the job."""
     async with Api.opened(plane.kubeconfig) as api:
         await until("a job is accepted", partial(_created, api, shape))
-        await until("the job has its pods", partial(_has_pods, api, len(REPLICAS)))
+        await until("the job has its pods", partial(_has_pods, api, shape.pods))
         await api.call("DELETE", f"{shape.path}/ready")
         await until("the job's pods are gone", partial(_has_pods, api, 0))
 

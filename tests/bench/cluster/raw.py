@@ -24,56 +24,58 @@ from statemachine.observations import JobObserved, Observation
 from statemachine.state import JobState
 from tests.bench.cluster.accounts import Accounts
 from tests.bench.cluster.api import Api
-from tests.bench.cluster.figures import RAW, Run
+from tests.bench.cluster.figures import RAW, Run, Sort
 from tests.bench.cluster.load import at_once
 from tests.bench.cluster.plane import Plane
-from tests.bench.cluster.shapes import NAMESPACE, PODS_PATH, PYTORCH_TRAINING_JOB, REPLICAS, Manifest
+from tests.bench.cluster.shapes import NAMESPACE, PODS_PATH, Manifest, Shape
 from tests.bench.cluster.view import View
 
 AT_ONCE: Final = 64
 """Requests at a time. Source: raw_api, more gave no more."""
 
-_PATHS: Final = {
+PATHS: Final = {
     "Pod": PODS_PATH,
     "Service": f"/api/v1/namespaces/{NAMESPACE}/services",
     "Event": f"/api/v1/namespaces/{NAMESPACE}/events",
 }
 
 
-async def bare_client(plane: Plane, jobs: int) -> Run:
-    """The children and Events of so many jobs, from the first request to the last answer."""
-    shape = PYTORCH_TRAINING_JOB
+async def bare_client(plane: Plane, shape: Shape, sort: Sort, jobs: int) -> Run:
+    """The children and Events of so many jobs of jobledger's kind, from the first request to the last answer."""
     async with Api.opened(plane.kubeconfig) as api, View.following(api, shape) as view:
-        owners = await _owners(api, jobs)
+        jobs_made = await owners(api, shape, jobs)
         requests = [
-            (_PATHS[manifest["kind"]], to_json(manifest)) for owner in owners for manifest in _objects(owner)
+            (PATHS[manifest["kind"]], to_json(manifest)) for owner in jobs_made for manifest in objects(owner)
         ]
         await plane.settle()
         accounts = Accounts(plane, [])
         await at_once([partial(api.send, "POST", path, body) for path, body in requests], AT_ONCE)
         seconds = time.perf_counter() - accounts.began
-        pods = len(REPLICAS) * jobs
-        accounts.note("pods_exist", await view.until(lambda: view.pods_ever >= pods, 60))
-        accounts.note("pods_running", await view.until(lambda: view.phases["Running"] >= pods, 600))
+        pods = shape.pods * jobs
+        accounts.note("pods_exist", await view.until(lambda: view.pods_ever >= pods, 60 + pods / 10))
+        accounts.note(
+            "pods_running", await view.until(lambda: view.phases["Running"] >= pods, 600 + pods / 10)
+        )
         accounts.close()
     accounts.figures["children_per_second"] = shape.children * jobs / seconds
     accounts.figures["writes"] = len(requests) / jobs
     a_job = Counter(f"POST {path.rpartition('/')[2]}" for path, _ in requests)
-    return Run(RAW, jobs, accounts.figures, {key: count / jobs for key, count in sorted(a_job.items())})
+    requests_a_job = {key: count / jobs for key, count in sorted(a_job.items())} if sort is Sort.MANY else {}
+    return Run(RAW, sort, jobs if sort is Sort.MANY else shape.pods, accounts.figures, requests_a_job)
 
 
-async def _owners(api: Api, jobs: int) -> list[Manifest]:
+async def owners(api: Api, shape: Shape, jobs: int) -> list[Manifest]:
     """Job objects that exist: the garbage collector would take children of any other."""
-    shape, owners = PYTORCH_TRAINING_JOB, []
+    made: list[Manifest] = []
 
     async def create(number: int) -> None:
-        owners.append(await api.call("POST", shape.path, shape.manifest(f"job-{number}")))
+        made.append(await api.call("POST", shape.path, shape.manifest(f"job-{number}")))
 
     await at_once([partial(create, number) for number in range(jobs)])
-    return owners
+    return made
 
 
-def _objects(owner: Manifest) -> Iterator[Manifest]:
+def objects(owner: Manifest) -> Iterator[Manifest]:
     """What jobledger creates for the job until it runs, in that order."""
     story = _Story(owner)
     story.see(owner)
@@ -89,7 +91,7 @@ def _objects(owner: Manifest) -> Iterator[Manifest]:
     yield from story.said()
 
 
-def _with_settings(observation: Observation) -> Observation:
+def with_settings(observation: Observation) -> Observation:
     """As a bridge says it."""
     if not isinstance(observation, JobObserved):
         return observation
@@ -107,7 +109,7 @@ class _Story:
 
     def see(self, thing: Manifest) -> None:
         for observation in observe.observe(Change(Verb.MODIFIED, thing, datetime.now(UTC))):
-            events = decide(self.state, _with_settings(observation))
+            events = decide(self.state, with_settings(observation))
             self.state = fold(self.state, events)
             self._announced += [event for event in events if isinstance(event, Announced)]
 

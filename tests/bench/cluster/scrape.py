@@ -1,7 +1,7 @@
 """Counters out of Prometheus' text format."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import httpx
 
@@ -14,11 +14,18 @@ def series(text: str, name: str) -> Iterator[tuple[Mapping[str, str], int]]:
             yield {key: value.strip('"') for key, _, value in pairs}, int(float(line.split()[-1]))
 
 
-async def requests_sent(url: str, name: str) -> Counter[str]:
-    """How many requests a controller has sent by its own count, by method and answer."""
-    async with httpx.AsyncClient() as http:
-        text = (await http.get(url)).raise_for_status().text
+def total(text: str, name: str) -> float:
+    """The sum of all series of that name, of which some, or the only one, may have no labels."""
+    lines = (line for line in text.splitlines() if line.startswith((f"{name} ", f"{name}{{")))
+    return sum(float(line.split()[-1]) for line in lines)
+
+
+async def requests_sent(urls: Iterable[str], name: str) -> Counter[str]:
+    """How many requests the processes of a controller have sent by their own count, by method and answer."""
     counts: Counter[str] = Counter()
-    for labels, value in series(text, name):
-        counts[f"{labels['method']} {labels['code']}"] += value
+    async with httpx.AsyncClient() as http:
+        for url in urls:
+            text = (await http.get(url)).raise_for_status().text
+            for labels, value in series(text, name):
+                counts[f"{labels['method']} {labels['code']}"] += value
     return counts

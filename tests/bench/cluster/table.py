@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from tests.bench.cluster.figures import IDLE, OURS, PEER, RAW, SCALE, Row, Run, Verdict
+from tests.bench.cluster.figures import ROWS, Row, Run, Sort, Verdict
 
 _SIGNS = {"least": "≥", "most": "≤"}
 _MET = {True: "yes", False: "NO", None: "not measured"}
@@ -14,14 +14,13 @@ def figures(runs: list[Run]) -> Table:
     """A row a figure, a column a program."""
     table = Table(box=None)
     table.add_column("what", no_wrap=True)
-    columns = [who for who in (RAW, OURS, PEER) if any(run.who == who for run in runs)]
+    columns = list(dict.fromkeys(run.who for run in runs))
     for who in columns:
         table.add_column(who, justify="right", no_wrap=True)
-    for jobs in dict.fromkeys(run.jobs for run in runs):
-        here = {run.who: run for run in runs if run.jobs == jobs}
-        title = f"{jobs:,} jobs of 4 pods at once" if jobs else "one job, idle system: median (p99)"
-        table.add_row(f"[bold]{title}")
-        for row in SCALE if jobs else IDLE:
+    for sort, size in dict.fromkeys((run.sort, run.size) for run in runs):
+        here = {run.who: run for run in runs if (run.sort, run.size) == (sort, size)}
+        table.add_row(f"[bold]{sort.heading(size)}")
+        for row in ROWS[sort]:
             table.add_row(f"  {row.text}", *(_cell(here.get(who), row) for who in columns))
         for key in sorted({key for run in here.values() for key in run.requests}):
             counts = (here[who].requests.get(key, 0) if who in here else None for who in columns)
@@ -32,13 +31,17 @@ def figures(runs: list[Run]) -> Table:
 def goals(verdicts: list[Verdict]) -> Table:
     """A row a goal and number of jobs."""
     table = Table(box=None)
-    for heading in ("goal", "jobs", "reached", "wanted", "met"):
-        table.add_column(heading, justify="right" if heading in ("jobs", "reached") else "left", no_wrap=True)
+    for heading in ("goal", "size", "reached", "wanted", "met"):
+        table.add_column(heading, justify="right" if heading in ("size", "reached") else "left", no_wrap=True)
     for verdict in verdicts:
         reached = "" if verdict.value is None else f"{verdict.value:.2f}"
         wanted = f"{_SIGNS[verdict.goal.bound]} {verdict.goal.factor:g}"
         table.add_row(
-            verdict.goal.text, f"{verdict.jobs:,}" if verdict.jobs else "idle", reached, wanted, _met(verdict)
+            verdict.goal.text,
+            "idle" if verdict.goal.sort is Sort.IDLE else f"{verdict.size:,}",
+            reached,
+            wanted,
+            _met(verdict),
         )
     return table
 
@@ -52,7 +55,7 @@ def notes(runs: list[Run]) -> Iterator[str]:
     """What would spoil a figure, a sentence each."""
     for run in runs:
         for note in run.notes:
-            yield f"{run.who}, {f'{run.jobs:,} jobs' if run.jobs else 'idle'}: {note}"
+            yield f"{run.who}, {run.sort.heading(run.size)}: {note}"
 
 
 def _cell(run: Run | None, row: Row) -> str:
