@@ -92,11 +92,10 @@ class Owner:
             decided, failures = self._decide(batch)
             if failures and not await self._known_failures.refresh(failures):
                 decided, failures = self._decide(batch)
-            new = [failure for failure in failures if not self._known_failures.knows(failure)]
             # before the entries: if a letter cannot be kept, nothing of the batch may be in the log
-            for failure in new:
-                await self._keep(failure)
-            self.counts.update(letters=len(new))
+            for failure in failures:
+                if not self._known_failures.knows(failure):  # nor by what was kept of this batch
+                    await self._keep(failure)
             try:
                 records = await self._log.append([decision.draft for decision in decided]) if decided else ()
             except SeqConflict as conflict:
@@ -193,6 +192,7 @@ class Owner:
             DeadLetter(self._clock.now(), failure.observation.job, body, failure.text)
         )
         self._known_failures.note(failure)
+        self.counts.update(letters=1)
 
     def _head(self, job: JobUid) -> _Head:
         tracked = self.reader.tracked(job)

@@ -120,6 +120,17 @@ async def test_it_is_said_once_also_when_it_is_observed_of_another_pod_later(
     caplog.clear()
 
 
+async def test_what_comes_twice_in_one_batch_is_one_letter(
+    only_pods: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    log, twice = MemoryLog(), MemoryLog()
+    await taken(log, life("u1"))
+    owner = await taken(twice, [*life("u1"), *life("u1")])
+    assert await letters(twice) == await letters(log)
+    assert owner.counts["letters"] == len(await log.dead_letters())
+    caplog.clear()
+
+
 async def test_what_was_retried_and_fails_again_is_a_letter_again(
     only_pods: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
