@@ -147,7 +147,17 @@ HISTORY: Final[Mapping[str, int]] = {
 """Those of the database of the history."""
 
 LETTERS: Final[Mapping[str, int]] = dict.fromkeys(
-    ("before add_dead_letter", "after add_dead_letter", "before dead_letters", "after dead_letters"), 1
+    (
+        "before add_dead_letter",
+        "after add_dead_letter",
+        "before dead_letters",
+        "after dead_letters",
+        "before dead_letter_count",
+        "after dead_letter_count",
+        "before note_retry",
+        "after note_retry",
+    ),
+    1,
 )
 """Those of dead letters, where observations cannot be decided."""
 

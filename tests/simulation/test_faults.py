@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.simulation import chaos, chaos_cluster, chaos_log, chaos_parts, projected, versions
+from tests.simulation import chaos, chaos_cluster, chaos_log, chaos_parts, letters, projected, versions
 from tests.simulation.apart import ApartWorld
 from tests.simulation.chaos import Action
 from tests.simulation.faults_list import FAULTS, Drawn
@@ -89,7 +89,7 @@ def test_every_fault_that_is_drawn_is_in_the_list_and_the_other_way_round() -> N
 
 
 def test_every_action_of_every_family_is_one_of_a_fault_or_a_users() -> None:
-    users = {chaos.edit_spec, chaos.delete_job}
+    users = {chaos.edit_spec, chaos.delete_job, letters.read_metrics, letters.retry_letters}
     families = (World, TroubledWorld, ApartWorld, ProjectedWorld, VersionsWorld, LettersWorld)
     actions = {action for family in families for action in family.actions or chaos.ACTIONS}
     assert actions - users <= {*_BY.values()}

@@ -350,8 +350,9 @@ class FaultyLog:
 
     async def note_retry(self, letter: DeadLetter, at: datetime) -> None:
         """See EventLog."""
-        await self._meet()
+        await self._meet("before note_retry")
         await self._log.note_retry(letter, at)
+        await self._life.travel("after note_retry")
 
     async def dead_letters(self) -> Sequence[DeadLetter]:
         """See EventLog."""
@@ -362,8 +363,10 @@ class FaultyLog:
 
     async def dead_letter_count(self) -> int:
         """See EventLog."""
-        await self._meet()
-        return await self._log.dead_letter_count()
+        await self._meet("before dead_letter_count")
+        count = await self._log.dead_letter_count()
+        await self._life.travel("after dead_letter_count")
+        return count
 
     async def close(self) -> None:
         """See EventLog."""
