@@ -116,7 +116,7 @@ count: $(VENV)/.stamp ## how many tests and assertions there are; BASE=REVISION 
 house: $(VENV)/.stamp ## how large packages, modules and functions are, who imports how many; beside BASE=REVISION; HOPS=1: how many one change passes through
 	@$(PY) -m tests.gate $(if $(HOPS),hops,house $(BASE))
 
-sim: $(VENV)/.stamp ## more simulated runs and what they met: SEEDS=10000 of each family, or one again: SEED=123
+sim: $(VENV)/.stamp ## more simulated runs and what they met: SEEDS=10000 of each family, which goes on where it was stopped (ARGS=--anew), or one again: SEED=123
 	@JOBLEDGER_SIM_SEEDS='$(SEEDS)' JOBLEDGER_SIM_KAFKA_SEEDS='$(SEEDS)' $(if $(SEED),JOBLEDGER_SIM_SEED='$(SEED)') \
 	    $(PY) -m tests.simulation $(call spread,2) $(ARGS)
 

@@ -29,6 +29,11 @@ def base(root: Path = ROOT) -> str:
     return settled or _git(root, "rev-list", "--max-parents=0", "HEAD").split("\n")[-1]
 
 
+def commit(root: Path = ROOT) -> str:
+    """The commit of the tree, with a + if it was changed since."""
+    return _git(root, "describe", "--always", "--dirty=+", "--exclude=*")
+
+
 def changed_files(since: str, root: Path = ROOT) -> set[Path]:
     """The files that differ from `since`, committed or not, relative to `root`."""
     names = _git(root, "diff", "--name-only", since) + "\n"

@@ -1,7 +1,8 @@
 """What a run of many seeds has met: crash points, faults, steps, invariants, exemptions; and whether that is enough.
 
 Every process of a run that is given a folder (`JOBLEDGER_SIM_COVERAGE`) writes its counts there when it ends;
-`python -m tests.simulation` adds them up, prints the tables and judges them.
+`python -m tests.simulation` adds them up, prints the tables and judges them. `JOBLEDGER_SIM_ONLY_SEEDS` leaves out
+tests that are of no seeds.
 """
 
 import json
@@ -20,6 +21,7 @@ from tests.simulation.verdicts import EXEMPTIONS, Tally
 from tests.simulation.world import World
 
 FOLDER: Final = "JOBLEDGER_SIM_COVERAGE"
+ONLY_SEEDS: Final = "JOBLEDGER_SIM_ONLY_SEEDS"
 RARE: Final = frozenset({Move.ADOPTED_UNWANTED})
 """Steps of replicas that a run need not meet: a later attempt than the log knows of, of a job that is paused or over.
 `tests/scenarios/test_adoption.py` has it."""
@@ -53,11 +55,15 @@ class Coverage:
     def write(self) -> None:
         """Leave the counts in the folder of the run, if there is one."""
         if self.seeds and (folder := os.environ.get(FOLDER)):
-            Path(folder, f"{os.getpid()}.json").write_text(json.dumps(vars(self)))
+            Path(folder, f"{os.getpid()}.json").write_text(self.as_json())
+
+    def as_json(self) -> str:
+        """The counts as `read` reads them."""
+        return json.dumps(vars(self))
 
     @classmethod
     def read(cls, folder: Path) -> "Coverage":
-        """What all processes of a run have met."""
+        """What all files of a folder have, of processes of a run or of pieces of it."""
         total = cls()
         for path in sorted(folder.glob("*.json")):
             counted = json.loads(path.read_text())
@@ -80,12 +86,15 @@ class Coverage:
             share = self.excused[name] / max(1, self.seeds)
             yield f"  {share:8.2%} {exemption.at_most:7.0%}  {name}: {exemption.why}"
 
-    def gaps(self, invariants: tuple[str, ...], seeds: int) -> Iterator[str]:
-        """What a run of so many `seeds` of each family has not met often enough, or met too often."""
+    def overused(self) -> Iterator[str]:
+        """The exemptions that were used in too many seeds."""
         for name, exemption in EXEMPTIONS.items():
             if self.excused[name] > exemption.at_most * self.seeds + 5:
                 share = f"{self.excused[name]} of {self.seeds} seeds"
                 yield f"exemption {name!r} was used in {share}, at most {exemption.at_most:.0%} may"
+
+    def gaps(self, invariants: tuple[str, ...], seeds: int) -> Iterator[str]:
+        """What a run of so many `seeds` of each family has not met often enough."""
         if seeds < JUDGED_FROM:
             return
         least = LEAST * seeds / 10_000

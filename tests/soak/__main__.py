@@ -18,7 +18,7 @@ from typing import Final
 
 from rich.console import Console
 
-from tests.gate.changed import ROOT
+from tests.gate.changed import commit
 from tests.gate.flaky import OUT
 from tests.gate.report import Outcome, Run
 from tests.soak.parts import PARTS, Part, named
@@ -70,7 +70,7 @@ def _round(turn: Rounds, out: Path) -> Round:
     began = time.monotonic()
     code = _run(command, {**os.environ, "JOBLEDGER_SEED": str(seed), **turn.part.environment}, log)
     findings = tuple(_findings(turn.part, code, Run.read(report), log))
-    return Round(round(time.monotonic() - began, 1), seed, _commit(), findings)
+    return Round(round(time.monotonic() - began, 1), seed, commit(), findings)
 
 
 def _run(command: Sequence[str], environment: dict[str, str], log: Path) -> int:
@@ -109,13 +109,6 @@ def unmarked(tests: Sequence[Outcome]) -> list[Outcome]:
 
 def _too_long(test: Outcome) -> str:
     return f"{test.id} takes {test.seconds:.0f} s: make it faster, or mark it as slow"
-
-
-def _commit() -> str:
-    """The commit of the tree, with a + if it was changed since."""
-    words = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
 
 
 def _folder(hours: float, names: Sequence[str]) -> Path:
