@@ -5,8 +5,10 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from random import Random
-from typing import Any
+from typing import Any, Final
+from unittest.mock import patch
 
+from projectors import sweeper
 from statemachine.errors import EntryUnreadable
 from statemachine.log.codec import decode
 from statemachine.observations import Observation
@@ -22,6 +24,9 @@ from tests.support.collecting import one_world
 from tests.support.fate import Fate
 from tests.support.faults import LATEST
 from tests.support.simulated import Deadlock, run_simulated
+
+_SWEEPS: Final = 30.0
+"""Seconds between two sweeps for orphans once no fault happens any more: every five were half of all timers."""
 
 
 class Failed(Broken):
@@ -101,9 +106,10 @@ async def _live(world: World, watch: Watch, script: Script | None) -> None:
     else:
         await world.diary.play(world, script)
         await chaos.calm(world)
-    await _rest(world, watch)
-    await _resync(world, watch)
-    await _clear(world, watch)
+    with patch.object(sweeper, "_EVERY", _SWEEPS):
+        await _rest(world, watch)
+        await _resync(world, watch)
+        await _clear(world, watch)
     keeper.cancel()
     await world.end_processes()
 

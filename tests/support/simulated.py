@@ -9,8 +9,8 @@ import asyncio
 import random
 import selectors
 from collections import deque
-from collections.abc import Callable, Coroutine
-from contextvars import Context
+from collections.abc import Callable, Coroutine, Sequence
+from contextvars import Context, copy_context
 from functools import wraps
 from heapq import heappop, heappush
 from itertools import count
@@ -25,15 +25,50 @@ class Deadlock(Exception):
     """Every task waits for another one; no timer is left."""
 
 
+def _nothing() -> None:
+    """In the place of a callback that was cancelled."""
+
+
+class _Call(asyncio.TimerHandle):
+    """A callback that is ready, or planned: a handle without what asyncio keeps for debugging."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: Sequence[Any],
+        loop: asyncio.AbstractEventLoop,
+        context: Context | None,
+    ) -> None:
+        self._when = when
+        self._callback = callback
+        self._args = args
+        self._loop = loop
+        self._context = copy_context() if context is None else context
+        self._cancelled = False
+        self._scheduled = False
+        self._repr = self._source_traceback = None
+
+    def cancel(self) -> None:
+        """It does not run any more; a timer is passed over when its turn comes."""
+        self._cancelled = True
+        self._callback, self._args = _nothing, ()
+
+
 class SimulatedLoop(asyncio.SelectorEventLoop):
     """A loop whose clock starts at 0 and moves only when nothing else does.
 
     It steps by itself, and asks no selector: most of what a turn of asyncio's own loop costs is for files, which are
-    never ready here, and for comparing timers in Python.
+    never ready here, for comparing timers in Python, and for debugging.
     """
 
     _ready: deque[asyncio.Handle]
     _stopping: bool
+
+    get_debug = bool
+    """Never: each future asks, and this answers without a frame of Python."""
 
     def __init__(self) -> None:
         super().__init__(selectors.SelectSelector())
@@ -47,6 +82,19 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         """The loop's clock, in seconds."""
         return self.passed
 
+    def call_soon(
+        self,
+        callback: Callable[[Unpack[_Arguments]], object],
+        *args: *_Arguments,
+        context: Context | None = None,
+    ) -> asyncio.Handle:
+        """See the base class."""
+        if self.is_closed():
+            raise RuntimeError("the simulated loop is closed")
+        call = _Call(self.passed, callback, args, self, context)
+        self._ready.append(call)
+        return call
+
     def call_at(
         self,
         when: float,
@@ -55,7 +103,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """See the base class."""
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        timer = _Call(when, callback, args, self, context)
         heappush(self._timers, (when, next(self._numbers), timer))
         return timer
 
@@ -67,22 +115,22 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """See the base class."""
-        return self.call_at(self.passed + delay, callback, *args, context=context)
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """It is passed over when its turn comes."""
+        when = self.passed + delay
+        timer = _Call(when, callback, args, self, context)
+        heappush(self._timers, (when, next(self._numbers), timer))
+        return timer
 
     def _run_once(self) -> None:
         """One turn, as the base class has it: what is ready now, after the timers that are due have joined it."""
-        ready, timers = self._ready, self._timers
+        ready, timers, run = self._ready, self._timers, self._run
         if not ready and not self._stopping:
             self.passed = max(self.passed, self._next_timer())
         while timers and timers[0][0] <= self.passed:
             ready.append(heappop(timers)[2])
         for _ in range(len(ready)):
             handle = ready.popleft()
-            if not handle.cancelled():
-                self._run(handle)
+            if not handle._cancelled:
+                run(handle)
 
     def _run(self, handle: asyncio.Handle) -> None:
         handle._run()
