@@ -192,8 +192,10 @@ async def _fed(feeders: "Sequence[Feeder]", *, once: bool) -> int:
     """The sink has what the log has. Jobs that are held are named once."""
     import asyncio
 
+    from jobledger.program.garbage import collect_rarely
     from statemachine.log.polling import Polling
 
+    collect_rarely()
     warned: set[JobUid] = set()
     polling = Polling(_LONGEST)
     while True:

@@ -1,12 +1,12 @@
 """The control loop: bridge → engine → projectors, or those roles of it that this process is there for."""
 
 import asyncio
-import gc
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
+from jobledger.program.garbage import collect_rarely
 from jobledger.telemetry.instruments import Instruments
 from jobledger.wiring.audit import Audit
 from jobledger.wiring.bridge_role import BridgeRole, Guard, Turn, unsent
@@ -28,12 +28,6 @@ from statemachine.engine.source import Pulse
 from statemachine.errors import InvariantBroken
 from statemachine.log.partitions import as_one
 from statemachine.log.reader import Reader
-
-COLLECT_AFTER: Final = (20_000, 20, 20)
-"""Objects made, then collections of the younger generation, before one is collected (Python: 700, 10, 10).
-
-States and entries live long and form no cycles: a collector that looks through them all the time finds nothing.
-"""
 
 
 def _unanswered() -> int:
@@ -126,7 +120,7 @@ class Controller:
     async def run(self, started: Callable[[], None] = lambda: None) -> None:
         """Recovers, says `started`, then works until it is cancelled; states are saved at the end."""
         await self.engine.start(self.projectors)
-        gc.set_threshold(*COLLECT_AFTER)
+        collect_rarely()
         if self.projectors is not None:
             self.projectors.start()
         try:

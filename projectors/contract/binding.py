@@ -5,6 +5,7 @@ Source: CloudEvents, Kafka Protocol Binding, binary and structured content mode.
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
 from pydantic_core import to_json
@@ -48,8 +49,7 @@ class EventRecord(NamedTuple):
 
 def headers(event: Mapping[str, Any]) -> dict[str, str]:
     """The headers of an event in Kafka that do not depend on where its log is, in binary mode."""
-    attributes = {f"{_PREFIX}{name}": str(value) for name, value in event.items() if name not in NOT_HEADERS}
-    return {**attributes, "content-type": event["datacontenttype"], **_traced(event)}
+    return {name: text.decode() for name, text in _binary(event)}
 
 
 def record(event: PublicEvent, mode: Mode = "binary") -> EventRecord:
@@ -57,14 +57,27 @@ def record(event: PublicEvent, mode: Mode = "binary") -> EventRecord:
     attributes, key = event.attributes, str(event.attributes["partitionkey"]).encode()
     place = (POSITION, b"%d" % event.position)
     if mode == "binary":
-        texts = [(name, text.encode()) for name, text in headers(attributes).items()]
-        return EventRecord(key, event.data, [*texts, place])
-    traced = [(name, text.encode()) for name, text in _traced(attributes).items()]
-    return EventRecord(key, structured(event), [("content-type", _STRUCTURED), *traced, place])
+        return EventRecord(key, event.data, [*_binary(attributes), place])
+    return EventRecord(key, structured(event), [("content-type", _STRUCTURED), *_traced(attributes), place])
 
 
-def _traced(event: Mapping[str, Any]) -> dict[str, str]:
-    return {"traceparent": str(event["traceparent"])} if "traceparent" in event else {}
+def _binary(event: Mapping[str, Any]) -> list[tuple[str, bytes]]:
+    """In the order of the attributes."""
+    said = [
+        (_header(name), value.encode() if isinstance(value, str) else b"%d" % value)
+        for name, value in event.items()
+        if name not in NOT_HEADERS
+    ]
+    return [*said, ("content-type", event["datacontenttype"].encode()), *_traced(event)]
+
+
+@cache
+def _header(attribute: str) -> str:
+    return _PREFIX + attribute
+
+
+def _traced(event: Mapping[str, Any]) -> Sequence[tuple[str, bytes]]:
+    return [("traceparent", str(event["traceparent"]).encode())] if "traceparent" in event else ()
 
 
 def line_of(key: bytes | None, value: bytes | None, said: Sequence[tuple[str, bytes | None]]) -> bytes:

@@ -1,7 +1,9 @@
 """A partition's public events → a sink: from behind what it has, and further as the log grows."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -21,6 +23,9 @@ _MOST: Final = 200
 
 _FULL: Final = 2**20
 """Bytes of data from which on a batch is full; an entry is never split."""
+
+_TURN: Final = 10
+"""Entries behind which others get their turn: half a millisecond of work, in which a receiver may have answered."""
 
 Chosen = Callable[[PublishedEntry], Sequence[PublicEvent]]
 
@@ -42,6 +47,24 @@ Starting = Callable[[], Awaitable[Start]]
 def all_of(published: PublishedEntry) -> Sequence[PublicEvent]:
     """Every public event of an entry."""
     return published.events
+
+
+async def _batches(tail: PublicTail) -> AsyncGenerator[Sequence[PublishedEntry]]:
+    """What the tail gives, for one delivery each; while one goes on, the next is made."""
+    entries: list[PublishedEntry] = []
+    count = size = 0
+    async for published in tail.more():
+        count += 1
+        if published is not None:
+            entries.append(published)
+            size += sum(len(event.data) for event in published.events)
+        if count == _MOST or size >= _FULL:
+            yield entries
+            entries, count, size = [], 0, 0
+        elif count % _TURN == 0:
+            await asyncio.sleep(0)
+    if count:
+        yield entries
 
 
 class Feeder:
@@ -92,18 +115,19 @@ class Feeder:
             ConfigError: the sink cannot be fed; see Sink. Or the last event that it has is none of this log.
         """
         tail, self._tail = self._tail or await self._resumed(), None
-        entries: list[PublishedEntry] = []
-        count = size = 0
-        async for published in tail.more():
-            count += 1
-            if published is not None:
-                entries.append(published)
-                size += sum(len(event.data) for event in published.events)
-            if count == _MOST or size >= _FULL:
-                await self._settle(tail.upto, entries)
-                entries, count, size = [], 0, 0
-        if count:
-            await self._settle(tail.upto, entries)
+        delivery: asyncio.Task[None] | None = None
+        try:
+            async with aclosing(_batches(tail)) as batches:
+                async for entries in batches:
+                    if delivery is not None:
+                        await delivery
+                    delivery = asyncio.create_task(self._settle(tail.upto, entries), name=self._sink.name)
+            if delivery is not None:
+                await delivery
+        finally:
+            if delivery is not None and not delivery.done():
+                delivery.cancel()
+                await asyncio.wait([delivery])
         if self._last is not None:
             raise self._foreign(self._last)
         # only now: if something fails half-way, the tail is ahead of the sink

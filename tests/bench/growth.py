@@ -6,7 +6,6 @@ opened by processes of their own, by turns: the processor time of a decision is 
 
 import argparse
 import asyncio
-import gc
 import json
 import os
 import statistics
@@ -20,7 +19,7 @@ from typing import Final
 
 from rich.console import Console
 
-from jobledger.wiring.controller import COLLECT_AFTER
+from jobledger.program.garbage import collect_rarely
 from jobledger.wiring.options import KEEPS
 from statemachine.engine.clock import WallClock
 from statemachine.engine.step import Delivery, Owner
@@ -94,7 +93,7 @@ async def _look(store: Path, turn: int, began: float) -> dict[str, float]:
     first, *others = [observation for moment in zip(*lives, strict=True) for observation in moment]
     log, reader = await SqliteLog.open(store), Reader(keeps=KEEPS)
     await reader.recover(log)
-    gc.set_threshold(*COLLECT_AFTER)
+    collect_rarely()
     owner = Owner(log, reader, WallClock())
     await _decide(owner, first)
     measures = {"first": time.time() - began, "used": time.process_time(), "memory": _resident()}

@@ -7,6 +7,7 @@ own, and a caller without an answer by then gets LogUnavailable. A client that f
 import asyncio
 import logging
 import ssl
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, TypeVar
@@ -34,6 +35,7 @@ from aiokafka.errors import (
     UnsupportedSaslMechanismError,
     UnsupportedVersionError,
 )
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from statemachine.backoff import backoff
 from statemachine.errors import LogError, LogUnavailable, StoreUnusable
@@ -41,6 +43,7 @@ from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.layout import RECORD_LIMIT, Codec
 from statemachine.log.kafka.privates import (
     become_dynamic,
+    compress_by,
     connections,
     forget_transaction,
     forget_unsent,
@@ -82,6 +85,13 @@ Measured with 500 entries of 0.9 KB a transaction, uncompressed: 10,000/s and 37
 _FETCH: Final = 4 * 2**20
 """Bytes asked for at once. A larger batch comes all the same, alone."""
 
+_LEVEL: Final = 4
+"""Of gzip. Measured with public events, 1.5 KB each: a fourteenth, 9 µs of CPU each; by level 9, aiokafka's own, a
+seventeenth and 21 µs; by level 1 a twelfth and 5 µs."""
+
+_OF_GZIP: Final = 31
+"""The largest window of zlib, and the header and the end of gzip."""
+
 _ROOM: Final = 64 * 1024
 """Bytes of a request around the largest record."""
 
@@ -97,6 +107,13 @@ _FORBIDDEN: Final = (
 _UNKNOWN: Final = (AuthenticationFailedError, SaslAuthenticationFailed)
 _TOO_LARGE: Final = (MessageSizeTooLargeError, RecordListTooLargeError)
 _FOREIGN: Final = (UnsupportedCodecError, UnsupportedVersionError, IncompatibleBrokerVersion)
+
+
+def _gzip(records: bytes) -> bytes:
+    return zlib.compress(records, _LEVEL, _OF_GZIP)
+
+
+compress_by(DefaultRecordBatchBuilder, _gzip)
 
 
 def consumer(

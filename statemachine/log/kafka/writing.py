@@ -83,6 +83,7 @@ class Writer:
             OwnerLost, StoreUnusable: see `write`.
         """
         async with self._transaction(topic):
+            self._announce(notes)
             offsets = await self._send(topic, rows) if rows else ()
             await self._send(notes, [noted(offsets[-1] + 1 if offsets else None)])
 
@@ -95,6 +96,7 @@ class Writer:
             OwnerLost, StoreUnusable: see `write`.
         """
         async with self._transaction(topic):
+            self._announce(notes)
             for number, own in rows.items():
                 await self._send(topic, own, number)
             await self._send(notes, [note])
@@ -111,7 +113,11 @@ class Writer:
             OwnerLost: see `write`.
         """
         async with self._transaction(topic):
-            add_partition(self._producer, TopicPartition(topic, self._number))
+            self._announce(topic)
+
+    def _announce(self, topic: str) -> None:
+        """The transaction covers our partition of the topic; of several that are announced brokers hear at once."""
+        add_partition(self._producer, TopicPartition(topic, self._number))
 
     @asynccontextmanager
     async def _transaction(self, topic: str) -> AsyncIterator[None]:

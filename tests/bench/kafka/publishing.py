@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from aiokafka import TopicPartition
 
+from jobledger.program.garbage import collect_rarely
 from projectors.contract.binding import POSITION
 from projectors.contract.publication import Publication
 from projectors.sinks.feeding import Feeder
@@ -65,6 +66,7 @@ async def backfill(kafka: Kafka, entries: int) -> AsyncIterator[Result]:
     """Events a second that one publisher writes of a log that is there, to one partition."""
     log = MemoryLog()
     await log.append(_drafts(entries))
+    collect_rarely()  # as `events publish` does
     rates = []
     for _ in range(_TURNS):
         async with ledger(kafka, 1) as address:

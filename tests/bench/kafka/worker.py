@@ -6,7 +6,6 @@ JSON.
 """
 
 import asyncio
-import gc
 import json
 import logging
 import os
@@ -18,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, cast
 
-from jobledger.wiring.controller import COLLECT_AFTER
+from jobledger.program.garbage import collect_rarely
 from statemachine.engine.kafka.worker import FeedName, Worker
 from statemachine.log.entry import Entry
 from statemachine.log.kafka.address import Address
@@ -95,7 +94,7 @@ class Deciding:
 
 async def _run(who: str, url: str, session: str, instance: str = "") -> None:
     address = Address.of(url)
-    gc.set_threshold(*COLLECT_AFTER)
+    collect_rarely()
     late: list[float] = []
     made: Any
     if who == BARE:

@@ -3,9 +3,11 @@
 import ast
 import asyncio
 import gc
+import gzip
 import re
 import threading
 import tomllib
+import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +21,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.consumer.group_coordinator import GroupCoordinator, NoGroupCoordinator
 from aiokafka.errors import KafkaError
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.record.memory_records import MemoryRecords
 
 from jobledger.settings.sections import KafkaSettings
 from jobledger.wiring.ledger import Kafka
@@ -34,6 +38,8 @@ IN_KAFKA = {
     if module.name != "privates.py"
 }
 PART = TopicPartition("events", 3)
+_HEAD = 61
+"""Bytes of a batch before its records. Source: Kafka, record batch."""
 
 
 def installed_but(package: str, release: str) -> Any:
@@ -339,3 +345,18 @@ async def test_what_keeps_the_consumer_of_an_app_from_committing_is_raised(app: 
     app.consumer._thread._stopped.set()
     with pytest.raises(ConnectionError, match="has ended"):
         await privates.commit_by(app, {PART: 8}, within=60)
+
+
+# ---- batches -----------------------------------------------------------------------------------------------------
+
+
+def test_batches_of_gzip_are_compressed_by_our_level_and_can_be_read_by_any_client() -> None:
+    value = b"".join(b'{"seq":%d,"text":"%x"}' % (number, number * 7919) for number in range(2000))
+    builder = DefaultRecordBatchBuilder(2, 1, True, 7, 0, 0, 1 << 20)
+    builder.append(0, 0, b"u-1", value, [("ce_id", b"u-1/1/0")])
+    written = bytes(builder.build())
+    (record,) = MemoryRecords(written).next_batch()
+    assert (record.key, record.value, list(record.headers)) == (b"u-1", value, [("ce_id", b"u-1/1/0")])
+    compressed = written[_HEAD:]
+    assert zlib.compress(gzip.decompress(compressed), 4, 31) == compressed
+    assert zlib.compress(gzip.decompress(compressed), 9, 31) != compressed

@@ -1,13 +1,16 @@
 """How the entries of a log are put into batches for a sink."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
+from projectors.contract.stream import PublishedEntry, Publisher
 from projectors.sinks import feeding
 from projectors.sinks.feeding import Feeder
 from projectors.sinks.port import Batch
-from statemachine.log.port import EntryDraft
+from statemachine.errors import ConfigError
+from statemachine.log.port import EntryDraft, Record
 from tests.contract.lives import PUBLICATION, lives
 from tests.support.memory_log import MemoryLog
 
@@ -25,6 +28,31 @@ class Gathering:
 
     async def close(self) -> None:
         """Nothing is open."""
+
+
+class Slow(Gathering):
+    """A receiver that answers when it is said to, or fails; `begun` is set when it has a batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.answers = asyncio.Event(), asyncio.Event()
+        self.error: Exception | None = None
+        self.at_once = self.cancelled = 0
+
+    async def deliver(self, batch: Batch) -> None:
+        self.at_once += 1
+        assert self.at_once == 1, "one batch at a time"
+        self.begun.set()
+        try:
+            await self.answers.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.at_once -= 1
+        if self.error is not None:
+            raise self.error
+        self.batches.append(batch)
 
 
 def fed() -> list[Batch]:
@@ -53,3 +81,72 @@ def test_a_batch_is_full_at_a_size_and_no_entry_is_split(monkeypatch: pytest.Mon
     places = [{event.position for event in batch.events} for batch in parts]
     assert sum(map(len, places)) == len(set().union(*places))
     assert parts[-1].upto == whole.upto
+
+
+async def until(look: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not look():  # noqa: ASYNC110 - a log and a sink set no event
+            await asyncio.sleep(0)
+
+
+async def slowly(monkeypatch: pytest.MonkeyPatch) -> tuple[Slow, Feeder, Callable[[], int]]:
+    """A receiver that has not answered yet, its feeder, and how many entries were projected for it so far."""
+    monkeypatch.setattr(feeding, "_MOST", 5)
+    count = 0
+    take = Publisher.take
+
+    def counted(publisher: Publisher, record: Record) -> PublishedEntry | None:
+        nonlocal count
+        count += 1
+        return take(publisher, record)
+
+    monkeypatch.setattr(Publisher, "take", counted)
+    records = max((life.records for life in lives()[:100]), key=len)
+    assert len(records) > 20
+    log, sink = MemoryLog(), Slow()
+    await log.append([EntryDraft(record.job, record.seq, record.body) for record in records])
+    return sink, Feeder(log, 0, sink, PUBLICATION), lambda: count
+
+
+async def test_the_next_batch_is_made_while_one_is_delivered_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sink, feeder, count = await slowly(monkeypatch)
+    work = asyncio.create_task(feeder.advance())
+    await until(lambda: sink.begun.is_set() and count() == 10)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert (count(), feeder.reached, sink.batches) == (10, 0, [])
+    sink.answers.set()
+    await work
+    ids = [event.attributes["id"] for batch in sink.batches for event in batch.events]
+    monkeypatch.undo()
+    assert ids == [event.attributes["id"] for batch in await asyncio.to_thread(fed) for event in batch.events]
+
+
+async def test_a_delivery_that_fails_ends_the_work_though_the_next_batch_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sink, feeder, count = await slowly(monkeypatch)
+    sink.error = ConfigError("it cannot be written")
+    work = asyncio.create_task(feeder.advance())
+    await until(lambda: sink.begun.is_set() and count() == 10)
+    sink.answers.set()
+    with pytest.raises(ConfigError, match="it cannot be written"):
+        await work
+    sink.error = None
+    await feeder.advance()
+    assert [batch.upto.position for batch in sink.batches][:2] == [5, 10]
+
+
+async def test_work_that_is_cancelled_leaves_no_delivery_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    sink, feeder, count = await slowly(monkeypatch)
+    work = asyncio.create_task(feeder.advance())
+    await until(lambda: sink.begun.is_set() and count() == 10)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert (sink.cancelled, sink.at_once, sink.batches) == (1, 0, [])
+    sink.answers.set()
+    await feeder.advance()
+    assert sink.batches[0].upto.position == 5
