@@ -55,6 +55,10 @@ class EventsSettings(BaseModel):
     """How those are named who changed a job: `plain`, `hash` (SHA-256 of the name), `none`. Default plain; names
     may be personal data."""
 
+    classification: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,62})?$")] = ""
+    """How confidential public events are, such as `internal`: their attribute `dataclassification`, from then on.
+    Default: none, and no such attribute."""
+
 
 class AccountingSettings(BaseModel):
     """What is counted of a job."""

@@ -21,4 +21,4 @@ async def publication_of(settings: Settings, where: Path | Kafka) -> Publication
         raise ConfigError(f"the setting accounting.gpu_resources {error}") from None
     labels = tuple(filter(None, map(str.strip, settings.events.labels.split(","))))
     ledger = await identity_of(where, settings.ledger.name)
-    return Publication(ledger.name, labels, settings.events.actors, counted)
+    return Publication(ledger.name, labels, settings.events.actors, counted, settings.events.classification)

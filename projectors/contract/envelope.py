@@ -40,6 +40,7 @@ class Envelope(Published, extra="allow", alias_generator=None):
     severitynumber: int
     severitytext: Annotated[str, one_of("INFO", "WARN", "ERROR")]
     traceparent: str | None = None
+    dataclassification: str | None = None
     apiversion: str
     kind: str
     name: str

@@ -72,6 +72,7 @@ class Page:
         object_kind = state.object_kind or state.kind
         place = f"{state.namespace}/{_served_as(state.api_version, object_kind)}/{state.uid}"
         recorded, happened = self._times
+        classification = self.publication.classification
         return {
             "source": f"{SOURCE}{self.publication.ledger}/{place}",
             "time": happened or recorded,
@@ -81,6 +82,7 @@ class Page:
             "recordedtime": recorded,
             **self.publication.author(self.entry),
             **({"traceparent": trace} if trace else {}),
+            **({"dataclassification": classification} if classification else {}),
             "apiversion": state.api_version,
             "kind": object_kind,
             "name": state.name,

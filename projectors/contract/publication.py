@@ -17,18 +17,23 @@ _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 class Publication(NamedTuple):
-    """`ledger`: its name. `labels`: patterns of the keys that are published. `gpus`: what counts as a GPU."""
+    """`ledger`: its name. `labels`: patterns of the keys that are published. `gpus`: what counts as a GPU.
+
+    `classification`: how confidential the events are; empty: that is not said.
+    """
 
     ledger: str
     labels: tuple[str, ...] = ("*",)
     actors: Actors = "plain"
     gpus: Resources = USUAL
+    classification: str = ""
 
     @property
     def fingerprint(self) -> str:
         """Twelve hex digits that differ where something else is published."""
         gpus = [(pattern, str(share)) for pattern, share in self.gpus]
-        text = json.dumps([self.ledger, self.labels, self.actors, gpus])
+        classified = [self.classification] if self.classification else []
+        text = json.dumps([self.ledger, self.labels, self.actors, gpus, *classified])
         return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
     def published(self, labels: Mapping[str, str]) -> dict[str, str]:

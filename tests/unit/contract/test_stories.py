@@ -4,7 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from projectors.contract.binding import line_of, record
 from projectors.contract.catalogue import short_name
+from projectors.contract.envelope import problem, structured
 from projectors.contract.publication import Actors, Publication
 from projectors.contract.stream import Publisher
 from statemachine.log.port import Record
@@ -122,6 +124,22 @@ def test_a_hashed_actor_is_always_the_same_and_does_not_say_its_name() -> None:
     assert author == Publication("other", actors="hash").author(entry)
     assert len(author["authid"]) == 64
     assert "alice" not in author["authid"]
+
+
+def test_a_classification_stands_in_every_event_of_a_ledger_that_has_one() -> None:
+    story = Story(workers(1)).submit().all_pods("Running").delete()
+    classified = of_story(story, PUBLICATION._replace(classification="internal"))
+    for event, plain in zip(classified, of_story(story), strict=True):
+        assert event.attributes == {**plain.attributes, "dataclassification": "internal"}
+        assert event.data == plain.data
+        assert problem(structured(event)) == ""
+        assert ("ce_dataclassification", b"internal") in record(event).headers
+        assert line_of(*record(event)) == structured(event)
+
+
+def test_positions_know_another_classification_as_another_setting() -> None:
+    marks = {PUBLICATION._replace(classification=word).fingerprint for word in ("", "internal", "public")}
+    assert len(marks) == 3
 
 
 def test_a_trace_goes_along() -> None:
