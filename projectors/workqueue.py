@@ -101,11 +101,6 @@ class WorkQueue:
         """How many keys wait for a visit."""
         return len(self._queued)
 
-    @property
-    def is_idle(self) -> bool:
-        """Nothing is queued or being visited; retries may be waiting."""
-        return not self._queued and not self._busy
-
     def pulse(self) -> Pulse:
         """The visits done, and whether one is under way: for checks of progress."""
         return Pulse(self._done, bool(self._busy))

@@ -52,4 +52,4 @@ async def _watched(work: "asyncio.Task[None]", history: History, say: Callable[[
         done = await history.count_entries()
         say(f"{done} entries, {done / (time.monotonic() - began):.0f} a second")
     await work
-    return Rebuilt(sum((await history.count_jobs()).values()), await history.count_entries())
+    return Rebuilt(await history.count_jobs(), await history.count_entries())

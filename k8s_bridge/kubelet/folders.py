@@ -9,13 +9,12 @@ pods/<uid>/volumes/<volume>/    goes with the pod
 volumes/<namespace>/<claim>/    persistent volume claims; jobledger never deletes them
 """
 
-import contextlib
 import json
 import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -61,12 +60,6 @@ class DataFolder:
             return None
         folder = self.pod(uid)
         return folder if folder.about() else None
-
-    def all(self) -> Iterator["PodFolder"]:
-        """The folders of all pods, those that are gone included."""
-        with contextlib.suppress(OSError):
-            for path in (self.root / "pods").iterdir():
-                yield PodFolder(path, path.name)
 
     def claims(self, namespace: str) -> str:
         """The folder for the persistent claims of a namespace."""
@@ -149,10 +142,6 @@ class PodFolder:
     def drop_volumes(self) -> None:
         """Deletes the pod's own volumes, and nothing else."""
         shutil.rmtree(self.path / "volumes", ignore_errors=True)
-
-    def drop(self) -> None:
-        """Deletes the folder, with its logs."""
-        shutil.rmtree(self.path, ignore_errors=True)
 
 
 def _drop_others(folder: Path, files: Collection[str]) -> None:

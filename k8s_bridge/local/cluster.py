@@ -159,13 +159,6 @@ class LocalCluster(StoredCluster):
         """See `EndsPods`."""
         await self._kubelet.end(jobs)
 
-    def purge(self, job_uid: str) -> None:
-        """Deletes the logs of the job's pods that are gone."""
-        for folder in self._data.all():
-            about = folder.about()
-            if about and about.job == job_uid and not self._exists(about.namespace, about.name, folder.uid):
-                folder.drop()
-
     # ---- inside ------------------------------------------------------------------------------------------
 
     def _prepare(self, new: Manifest) -> None:

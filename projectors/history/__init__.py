@@ -8,7 +8,7 @@ the log.
 from projectors.history.database import Database
 from projectors.history.listing import ERROR, JobFilter, Listed, ListPage, Sort
 from projectors.history.projector import HistoryProjector
-from projectors.history.queries import EntryRow, History, JobRow, ListPlace
+from projectors.history.queries import EntryRow, History, JobRow
 from projectors.history.sqlite import SqliteDatabase
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "JobFilter",
     "JobRow",
     "ListPage",
-    "ListPlace",
     "Listed",
     "Sort",
     "SqliteDatabase",

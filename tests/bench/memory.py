@@ -114,5 +114,5 @@ async def _rest(controller: Controller) -> None:
     while controller.bridge is None or not controller.bridge.progress.synced:  # noqa: ASYNC110 - nobody tells
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.5)
-    while not all(queue.is_idle for queue in _queues(controller)):  # noqa: ASYNC110
+    while any(queue.depth or queue.pulse().busy for queue in _queues(controller)):  # noqa: ASYNC110
         await asyncio.sleep(0.05)

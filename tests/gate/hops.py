@@ -16,13 +16,12 @@ from typing import Final, NamedTuple
 
 from jobledger.wiring import running
 from k8s_bridge.port import Ref
-from statemachine.engine.clock import LoopClock
 from tests.gate.house import PRODUCT
 from tests.support.controllers import controller_of
 from tests.support.memory_cluster import MemoryCluster, counted_uids
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import API, KIND, START, workers
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _AT_REST: Final = 5.0

@@ -21,6 +21,7 @@ from statemachine.log.partitions import Partitions
 from statemachine.log.port import EntryDraft
 from statemachine.log.reader import Reader
 from tests.harness import program
+from tests.support.history_rows import jobs_of
 from tests.support.logs import history
 from tests.support.repetition import kills
 from tests.support.seeds import chance
@@ -168,5 +169,5 @@ async def contents(log: Path | Kafka, where: Where) -> Contents:
         for streams in streams_of(database, partitions.logs):
             await streams[0].advance()
         view = History(database)
-        jobs = await view.list_jobs(limit=10_000)
+        jobs = await jobs_of(view)
         return jobs, [entry for job in jobs for entry in await view.entries(job.uid)]

@@ -107,7 +107,8 @@ async def written(path: Path) -> str:
 
 def shims(folder: Path) -> list[Process]:
     """The processes that claimed containers."""
-    pods = DataFolder(folder / "data").all()
+    data = DataFolder(folder / "data")
+    pods = [data.pod(path.name) for path in (data.root / "pods").glob("*")]
     names = [folder.container("pytorch").shim() for folder in pods if folder.container("pytorch").claimed]
     return [name for name in names if name is not None]
 

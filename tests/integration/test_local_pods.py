@@ -328,16 +328,6 @@ async def test_each_container_has_its_log(cluster: LocalCluster) -> None:
     assert await output(cluster, "b") == "from b\n"
 
 
-async def test_purge_drops_what_is_gone_and_leaves_the_rest(cluster: LocalCluster, tmp_path: Path) -> None:
-    owner = await cluster.create(job())
-    for name in ("gone", "stays"):
-        await ended(cluster, running("true", owner=owner, name=name))
-    await cluster.delete(Ref("v1", "Pod", "demo", "gone"))
-    await gone(cluster, Ref("v1", "Pod", "demo", "gone"))
-    cluster.purge(owner["metadata"]["uid"])
-    assert len(list((tmp_path / "data/pods").iterdir())) == 1
-
-
 async def test_what_a_local_run_does_differently_is_said_once_a_job(cluster: LocalCluster) -> None:
     owner = await cluster.create(job())
     mounts = {"volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}]}

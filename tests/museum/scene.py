@@ -5,12 +5,12 @@ from itertools import count
 
 from k8s_bridge.port import Manifest, Ref
 from projectors.children import Children
-from statemachine.engine.clock import LoopClock
 from statemachine.ids import JobUid, Seq
 from statemachine.observations import Observation
 from statemachine.state import JobState
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.scenario import START, Story
+from tests.support.simulated import LoopClock
 
 
 class OneJob:

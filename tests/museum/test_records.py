@@ -11,7 +11,6 @@ from jobledger.wiring.levels import Levels
 from projectors.history import HistoryProjector, SqliteDatabase
 from projectors.history.database import Change
 from statemachine import moving
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import EntryUnreadable, ViewUnavailable
 from statemachine.events import ReplicaRequested
@@ -31,7 +30,7 @@ from tests.support.logs import JOB, OTHER, chain, history, placed, said
 from tests.support.memory_log import MemoryLog
 from tests.support.pytorchjob import TorchStory, training
 from tests.support.scenario import START, Story, workers
-from tests.support.simulated import on_simulated_time
+from tests.support.simulated import LoopClock, on_simulated_time
 
 
 def folded(records: Iterable[Record]) -> Reader:

@@ -6,7 +6,6 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka import offsets as offsets_module
 from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.offsets import Offsets
@@ -27,7 +26,7 @@ from tests.support.kafka_model.installed import brokers_at, installed
 from tests.support.logs import records
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
-from tests.support.simulated import on_simulated_time, run_simulated
+from tests.support.simulated import LoopClock, on_simulated_time, run_simulated
 
 
 class Log(MemoryLog):

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.skew import ClockCheck
 from statemachine.engine.timers import Timers
 from statemachine.ids import JobUid
@@ -19,7 +18,7 @@ from statemachine.state import JobState, changed
 from tests.museum.exhibit import exhibit, given, swap
 from tests.support.pytorchjob import TorchStory, training
 from tests.support.scenario import START, UID, Story, workers
-from tests.support.simulated import on_simulated_time
+from tests.support.simulated import LoopClock, on_simulated_time
 
 
 def losing(times: int, reports: int = 0) -> Story:

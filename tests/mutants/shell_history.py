@@ -102,20 +102,6 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         '_NEWEST: Final = "ORDER BY began_at, partition, first_position"',
         _ON_VIEW,
     ),
-    Mutant(
-        "history-page-begins-with-the-last-row",
-        _QUERIES,
-        "(began_at, partition, first_position) < ({places})",
-        "(began_at, partition, first_position) <= ({places})",
-        _ON_VIEW,
-    ),
-    Mutant(
-        "history-entries-from-the-one-asked-behind",
-        _QUERIES,
-        "WHERE job = $1 AND seq > $2",
-        "WHERE job = $1 AND seq >= $2",
-        _ON_VIEW,
-    ),
     Mutant("list-no-kind-is-all", _LISTING, 'if wanted else "1 = 0"', 'if wanted else "1 = 1"', _ON_LISTING),
     Mutant(
         "list-text-is-a-pattern",

@@ -7,7 +7,6 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from aiokafka import ConsumerRebalanceListener, TopicPartition
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka.aiokafka_feed import AiokafkaFeed
 from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.processor import ProcessorContext
@@ -19,7 +18,7 @@ from statemachine.log.port import EventLog
 from tests.support.kafka_model.brokers import START
 from tests.support.kafka_model.installed import brokers_at
 from tests.support.processes import ProcessLoop
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -15,7 +15,6 @@ from projectors.history import (
     History,
     HistoryProjector,
     JobRow,
-    ListPlace,
     SqliteDatabase,
 )
 from projectors.history.address import PostgresAddress
@@ -38,6 +37,7 @@ from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.store import SqliteStore
 from statemachine.phases import Phase, Trigger
+from tests.support.history_rows import jobs_of
 from tests.support.logs import (
     JOB,
     OTHER,
@@ -102,7 +102,7 @@ def named(job: str, name: str, namespace: str = "team-a", *more: Sequence[Event]
 
 
 async def contents(view: History) -> tuple[Sequence[JobRow], list[Sequence[EntryRow]]]:
-    jobs = await view.list_jobs(limit=1000)
+    jobs = await jobs_of(view)
     return jobs, [await view.entries(job.uid) for job in jobs]
 
 
@@ -146,7 +146,6 @@ async def test_a_job_is_shown_as_its_last_entry_left_it(
         replicas=PLAN.scale,
         last_seq=3,
         updated_at=at(3),
-        place=ListPlace(START, 0, 1),
     )
 
 
@@ -155,8 +154,7 @@ async def test_a_deleted_job_stays_in_the_history(
 ) -> None:
     await log.append(chain(admitted(), [JobDeleted(at=at(2))]))
     await projector.advance()
-    assert [job.deleted for job in await view.list_jobs()] == [True]
-    assert await view.list_jobs(deleted=False) == []
+    assert [job.deleted for job in await jobs_of(view)] == [True]
 
 
 async def test_a_job_without_a_plan_has_no_replicas(
@@ -166,7 +164,7 @@ async def test_a_job_without_a_plan_has_no_replicas(
     assert isinstance(first, JobAdmitted)
     await log.append(chain([first.changed(plan=None)]))
     await projector.advance()
-    assert [job.replicas for job in await view.list_jobs()] == [0]
+    assert [job.replicas for job in await jobs_of(view)] == [0]
 
 
 async def test_a_job_is_looked_up_by_uid_or_name(
@@ -202,42 +200,18 @@ async def test_jobs_are_listed_newest_first_whatever_their_clocks_say(
     first = encode(entry(JobUid("u1"), 1, GENESIS, admitted("first"), START + timedelta(days=1)))
     await log.append([EntryDraft(JobUid("u1"), 1, first), *named("u2", "second")])
     await projector.advance()
-    assert [job.name for job in await view.list_jobs()] == ["second", "first"]
+    assert [job.name for job in await jobs_of(view)] == ["second", "first"]
 
 
-async def test_lists_can_be_narrowed(log: SqliteLog, projector: HistoryProjector, view: History) -> None:
-    running = [entered(Phase.RUNNING)]
-    await log.append(
-        [*named("u1", "a"), *named("u2", "b", "team-b", running), *named("u3", "c", "team-a", running)]
-    )
-    await projector.advance()
-    assert [job.uid for job in await view.list_jobs(namespace="team-a")] == ["u3", "u1"]
-    assert [job.uid for job in await view.list_jobs(phase=Phase.RUNNING)] == ["u3", "u2"]
-    assert [job.uid for job in await view.list_jobs(namespace="team-a", phase=Phase.PENDING)] == ["u1"]
-    assert await view.list_jobs(kind="MPIJob") == []
-
-
-async def test_pages_follow_each_other_without_gap_or_repeat_while_jobs_are_added(
+async def test_jobs_and_entries_are_counted(
     log: SqliteLog, projector: HistoryProjector, view: History
 ) -> None:
-    await log.append([draft for number in range(7) for draft in named(f"u{number}", f"job-{number}")])
-    await projector.advance()
-    first = await view.list_jobs(limit=3)
-    await log.append(named("u9", "new"))
-    await projector.advance()
-    second = await view.list_jobs(limit=3, before=first[-1].place)
-    third = await view.list_jobs(limit=3, before=second[-1].place)
-    assert [row.uid for row in (*first, *second, *third)] == [f"u{number}" for number in range(6, -1, -1)]
-
-
-async def test_jobs_are_counted_by_phase(log: SqliteLog, projector: HistoryProjector, view: History) -> None:
     running = [entered(Phase.RUNNING)]
     await log.append(
         [*named("u1", "a"), *named("u2", "b", "team-b", running), *named("u3", "c", "team-a", running)]
     )
     await projector.advance()
-    assert await view.count_jobs() == {Phase.PENDING: 1, Phase.RUNNING: 2}
-    assert await view.count_jobs(namespace="team-b", deleted=False) == {Phase.RUNNING: 1}
+    assert (await view.count_jobs(), await view.count_entries()) == (3, 5)
 
 
 @pytest.mark.parametrize(
@@ -299,15 +273,6 @@ async def test_an_entry_is_shown_with_what_caused_it_and_what_came_of_it(
     assert (second.cause_type, second.summary) == ("TimerFired", "every child accepted")
 
 
-async def test_entries_can_be_asked_for_from_any_place(
-    log: SqliteLog, projector: HistoryProjector, view: History
-) -> None:
-    await log.append(history(6))
-    await projector.advance()
-    assert [row.seq for row in await view.entries(JOB, after_seq=2, limit=3)] == [3, 4, 5]
-    assert [row.seq for row in await view.entries(JOB, after_seq=4)] == [5, 6]
-
-
 # ---- following the log ----
 
 
@@ -365,9 +330,8 @@ async def test_partitions_are_unrelated_in_their_positions_and_together_in_lists
     await right.append([begun("second", 5)])
     for number, half in enumerate((left, right)):
         await HistoryProjector(half, database, number).advance()
-    assert [job.name for job in await view.list_jobs()] == ["third", "second", "first"]
+    assert [job.name for job in await jobs_of(view)] == ["third", "second", "first"]
     assert [await view.position(number) for number in (0, 1, 2)] == [2, 1, 0]
-    assert [job.place.partition for job in await view.list_jobs()] == [0, 1, 0]
 
 
 def begun(name: str, second: int) -> EntryDraft:

@@ -15,7 +15,6 @@ from random import Random
 from typing import Any, Final
 
 from k8s_bridge.port import Change, Happening, JobEvent, Manifest, Ref, Sight, Synced
-from statemachine.engine.clock import LoopClock
 from statemachine.errors import ClusterError, ClusterUnavailable, Conflict, Expired, LogUnavailable, Refused
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.kinds import KINDS
@@ -24,6 +23,7 @@ from statemachine.log.port import DeadLetter, EntryDraft, NewRecords, Record, Sa
 from tests.support.fate import Fate, Passages
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.memory_log import MemoryLog
+from tests.support.simulated import LoopClock
 
 
 @dataclass

@@ -11,6 +11,7 @@ import selectors
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context, copy_context
+from datetime import datetime, timedelta
 from functools import wraps
 from heapq import heappop, heappush
 from itertools import count
@@ -19,6 +20,17 @@ from typing import Any, ParamSpec, TypeVar, TypeVarTuple, Unpack
 P = ParamSpec("P")
 T = TypeVar("T")
 _Arguments = TypeVarTuple("_Arguments")
+
+
+class LoopClock:
+    """Follows the running loop's time from `start` on: with a simulated loop, simulated time."""
+
+    def __init__(self, start: datetime) -> None:
+        self._start = start
+
+    def now(self) -> datetime:
+        """`start` plus what the loop's clock shows, to the microsecond."""
+        return self._start + timedelta(microseconds=round(asyncio.get_running_loop().time() * 1e6))
 
 
 class Deadlock(Exception):

@@ -18,7 +18,7 @@ from jobledger.web.switchable import SwitchableApp, waiting, without_front
 from jobledger.wiring import Controller, running
 from jobledger.wiring.roles import Role
 from k8s_bridge.nowhere import NoCluster
-from statemachine.engine.clock import LoopClock, WallClock
+from statemachine.engine.clock import WallClock
 from statemachine.engine.skew import ClockCheck
 from statemachine.engine.source import Pulse, WorkerReport
 from statemachine.errors import LogUnavailable
@@ -28,7 +28,7 @@ from tests.support.controllers import controller_of
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START
-from tests.support.simulated import on_simulated_time
+from tests.support.simulated import LoopClock, on_simulated_time
 
 BUSY, IDLE = True, False
 

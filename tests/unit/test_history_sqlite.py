@@ -14,6 +14,7 @@ from statemachine.log.port import Record, Saved
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.store import SqliteStore
+from tests.support.history_rows import jobs_of
 from tests.support.logs import JOB, OTHER, admitted, chain, history
 from tests.support.memory_log import MemoryLog
 
@@ -91,19 +92,19 @@ async def test_a_view_goes_on_beside_a_reader_and_reads_snapshots_only_where_tha
     assert behind or event_log.given == len(both[3:])
     assert reader.position == 3
     assert [entry.seq for entry in await projector.history.entries(JOB)] == [1, 2, 3, 4]
-    assert [job.uid for job in await projector.history.list_jobs()] == [OTHER, JOB]
+    assert [job.uid for job in await jobs_of(projector.history)] == [OTHER, JOB]
     await store.close()
 
 
 async def test_tables_of_another_layout_are_made_anew(log: SqliteLog, projector: HistoryProjector) -> None:
     await log.append(history(3))
     await projector.advance()
-    before = await projector.history.list_jobs(), await projector.history.entries(JOB)
+    before = await jobs_of(projector.history), await projector.history.entries(JOB)
     await log.store.run(lambda db: db.execute("UPDATE meta SET value = '0' WHERE key = 'history layout'"))
     await log.store.run(lambda db: db.execute("ALTER TABLE history_jobs DROP COLUMN replicas"))
     again = HistoryProjector(log, SqliteDatabase(log.store))
     await again.advance()
-    assert (await again.history.list_jobs(), await again.history.entries(JOB)) == before
+    assert (await jobs_of(again.history), await again.history.entries(JOB)) == before
 
 
 async def test_the_view_can_be_read_beside_the_server_that_writes_it(
@@ -114,10 +115,10 @@ async def test_the_view_can_be_read_beside_the_server_that_writes_it(
     store = await SqliteStore.open(log.store.path, read_only=True)
     beside = History(SqliteDatabase(store))
     await beside.prepare()
-    assert [job.uid for job in await beside.list_jobs()] == [JOB]
+    assert [job.uid for job in await jobs_of(beside)] == [JOB]
     await log.append(history(1, OTHER))
     await projector.advance()
-    assert [job.uid for job in await beside.list_jobs()] == [OTHER, JOB]
+    assert [job.uid for job in await jobs_of(beside)] == [OTHER, JOB]
     await store.close()
 
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Delivery, Owner
 from statemachine.ids import JobUid
 from statemachine.log.codec import decode_state, encode_state
@@ -21,6 +20,7 @@ from statemachine.observations import Observation
 from statemachine.phases import Phase
 from statemachine.state import changed
 from tests.support.scenario import START, Story, workers
+from tests.support.simulated import LoopClock
 
 pytestmark = pytest.mark.integration
 

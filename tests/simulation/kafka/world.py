@@ -13,7 +13,7 @@ from datetime import datetime
 from random import Random
 from typing import Final
 
-from statemachine.engine.clock import Clock, LoopClock
+from statemachine.engine.clock import Clock
 from statemachine.engine.kafka.offsets import GROUP
 from statemachine.engine.kafka.worker import Worker
 from statemachine.errors import LogUnavailable
@@ -29,6 +29,7 @@ from tests.support.kafka_model.brokers import START, Brokers
 from tests.support.kafka_model.partitions import ModelPartition
 from tests.support.kafka_model.wire import Link, Odds, linked
 from tests.support.processes import Process
+from tests.support.simulated import LoopClock
 
 _WRITES: Final = 10.0
 """How much likelier an engine ends at a request that writes than at any other: there are few of them."""

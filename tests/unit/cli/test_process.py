@@ -19,7 +19,6 @@ from k8s_bridge.admission import admit
 from k8s_bridge.apiserver.api import Api
 from k8s_bridge.apiserver.lease import Lease
 from k8s_bridge.port import Manifest
-from statemachine.engine.clock import LoopClock
 from statemachine.errors import LogUnavailable
 from statemachine.log.kafka.address import Address
 from tests.support.controllers import controller_of
@@ -27,7 +26,7 @@ from tests.support.leases import Line, Server
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 from tests.unit.api.words import job
 
 KAFKA = Kafka(Address.of("kafka://127.0.0.1:1"), "aiokafka", "", 10.0)

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 from aiokafka import ConsumerRecord, TopicPartition
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka.aiokafka_feed import AiokafkaFeed, _Dealt, runs
 from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.commits import Commits
@@ -14,7 +13,7 @@ from statemachine.engine.kafka.processor import ProcessorContext
 from statemachine.log.kafka.address import Address
 from statemachine.log.port import EventLog
 from tests.support.scenario import START
-from tests.support.simulated import Deadlock, on_simulated_time, run_simulated
+from tests.support.simulated import Deadlock, LoopClock, on_simulated_time, run_simulated
 
 ADDRESS = Address(("127.0.0.1:1",))
 

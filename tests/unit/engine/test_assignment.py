@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.processor import BATCH, QUEUE, ProcessorContext
 from statemachine.engine.step import Delivery, Owner
@@ -21,7 +20,7 @@ from statemachine.observations import Observation, TimerFired
 from tests.support.logs import records
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 
 
 class Log(MemoryLog):

@@ -7,13 +7,12 @@ from typing import Any
 from aiokafka import TopicPartition
 from aiokafka.errors import CommitFailedError, KafkaConnectionError
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.commits import WITHIN, Commits
 from statemachine.engine.kafka.processor import ProcessorContext
 from statemachine.log.port import EventLog
 from tests.support.scenario import START
-from tests.support.simulated import on_simulated_time
+from tests.support.simulated import LoopClock, on_simulated_time
 
 
 async def _no_log(_: int) -> EventLog:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.drain import Drain
 from statemachine.engine.embedded import Engine
 from statemachine.engine.step import Owner
@@ -16,7 +15,7 @@ from statemachine.observations import Observation
 from tests.support.logs import JOB, records
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 
 
 class FullLog(MemoryLog):

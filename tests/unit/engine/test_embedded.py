@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 import pytest
 
 from statemachine.engine import decisions, embedded
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.embedded import Engine
 from statemachine.engine.step import Owner
 from statemachine.errors import LogUnavailable
@@ -18,7 +17,7 @@ from statemachine.observations import Observation
 from statemachine.phases import Phase
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, UID, Story, workers
-from tests.support.simulated import on_simulated_time
+from tests.support.simulated import LoopClock, on_simulated_time
 
 SUBMITTED = Story(workers(1)).submit().entries[0].cause
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from projectors.verify import Verification
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Delivery, Owner
 from statemachine.ids import JobUid
 from statemachine.log.codec import encode_state
@@ -15,6 +14,7 @@ from statemachine.log.sqlite import SqliteLog
 from statemachine.observations import Observation
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
+from tests.support.simulated import LoopClock
 
 ENDED = JobUid("u1")
 LIVE = JobUid("u2")

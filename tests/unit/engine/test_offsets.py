@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 import pytest
 from aiokafka import TopicPartition
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.offsets import Offsets
 from statemachine.engine.kafka.processor import ProcessorContext
@@ -18,7 +17,7 @@ from statemachine.log.port import EntryDraft, EventLog, Record
 from statemachine.observations import Observation
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 
 SENTENCE = "nothing of partition 1 of jobledger.observations is fetched behind 2, though it goes on to 9"
 

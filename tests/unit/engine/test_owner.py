@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import LogUnavailable
 from statemachine.log.codec import decode
@@ -14,6 +13,7 @@ from statemachine.observations import Observation
 from statemachine.phases import Phase
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
+from tests.support.simulated import LoopClock
 
 
 def causes(story: Story) -> list[Observation]:

@@ -6,7 +6,6 @@ from email.utils import format_datetime
 
 import pytest
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.embedded import Engine
 from statemachine.engine.skew import LIMIT, ClockCheck, difference
 from statemachine.engine.step import Owner
@@ -16,7 +15,7 @@ from statemachine.observations import TimerFired
 from statemachine.phases import Phase
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, UID, Story, workers
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 
 SECOND, HOUR, NONE = timedelta(seconds=1), timedelta(hours=1), timedelta()
 

@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.timers import Timers
 from statemachine.observations import TimerFired
 from tests.support.scenario import START, UID
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 
 DUE = START + timedelta(seconds=30)
 

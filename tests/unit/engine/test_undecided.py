@@ -9,7 +9,6 @@ import pytest
 from projectors.explain import explain
 from projectors.verify import Verification
 from statemachine import decide
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Delivery, Owner
 from statemachine.engine.undecided import Failure, fallback
 from statemachine.errors import LogUnavailable
@@ -24,6 +23,7 @@ from statemachine.phases import Phase
 from statemachine.state import JobState
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
+from tests.support.simulated import LoopClock
 
 
 def _life(uid: str) -> list[Observation]:

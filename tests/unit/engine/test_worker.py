@@ -4,14 +4,13 @@ import asyncio
 
 import pytest
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.kafka import worker
 from statemachine.engine.kafka.assignment import Assignment, Feed
 from statemachine.engine.kafka.worker import Worker
 from statemachine.errors import LogUnavailable
 from statemachine.log.kafka.address import Address
 from tests.support.scenario import START
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 
 
 class Failing(Feed):

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import pytest
 
-from statemachine.engine.clock import LoopClock
 from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import InvariantBroken
 from statemachine.ids import JobUid
@@ -22,6 +21,7 @@ from statemachine.observations import Observation
 from statemachine.phases import Phase
 from statemachine.state import changed
 from tests.support.scenario import START, Story, workers
+from tests.support.simulated import LoopClock
 
 KEY, ANOTHER = b"k" * 32, b"a" * 32
 DONE, LIVE, GONE = JobUid("done"), JobUid("live"), JobUid("gone")

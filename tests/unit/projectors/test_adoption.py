@@ -10,7 +10,6 @@ import pytest
 from jobledger.wiring import Controller
 from k8s_bridge.admission import admit
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
-from statemachine.engine.clock import LoopClock
 from statemachine.ids import ATTEMPT, JobUid
 from statemachine.log.inbox import MemoryInbox
 from statemachine.log.port import EntryDraft
@@ -19,7 +18,7 @@ from statemachine.state import JobState
 from tests.support.controllers import controller_of
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.memory_log import MemoryLog
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 from tests.unit.api.words import job
 
 REF: Final = Ref("batch.tensorstack.dev/v1beta1", "PyTorchTrainingJob", "demo", "train")

@@ -3,13 +3,12 @@
 from datetime import UTC, datetime
 
 from projectors.children import Children
-from statemachine.engine.clock import LoopClock
 from statemachine.ids import ATTEMPT, JobUid, Seq
 from statemachine.observations import Observation
 from statemachine.state import JobState
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.pytorchjob import TorchStory, training
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 
 
 class Behind:

@@ -11,7 +11,6 @@ import pytest
 from jobledger.wiring.roles import ALL, Role
 from k8s_bridge.admission import admit
 from k8s_bridge.port import Change, Manifest, Ref
-from statemachine.engine.clock import LoopClock
 from statemachine.errors import Refused
 from statemachine.ids import JobUid, ReplicaName
 from statemachine.log.inbox import MemoryInbox
@@ -20,7 +19,7 @@ from statemachine.state import JobState
 from tests.support.controllers import controller_of
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.memory_log import MemoryLog
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 from tests.unit.api.words import job
 
 REF: Final = Ref("batch.tensorstack.dev/v1beta1", "PyTorchTrainingJob", "demo", "train")

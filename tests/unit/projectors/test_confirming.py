@@ -15,7 +15,6 @@ from k8s_bridge.observe import job as job_seen
 from k8s_bridge.port import Change, Manifest, Ref, Verb
 from projectors.confirming import Confirmation, compared, within
 from statemachine.decide import decide
-from statemachine.engine.clock import LoopClock
 from statemachine.errors import Refused
 from statemachine.evolve import fold
 from statemachine.ids import JobUid
@@ -29,7 +28,7 @@ from tests.support.controllers import controller_of
 from tests.support.examples import job_of
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.memory_log import MemoryLog
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 from tests.unit.api.words import elastic, job
 
 START: Final = datetime(2024, 1, 9, 15, tzinfo=UTC)

@@ -5,13 +5,12 @@ from datetime import UTC, datetime
 import pytest
 
 from projectors.children import Children
-from statemachine.engine.clock import LoopClock
 from statemachine.ids import ATTEMPT, JobUid, Seq
 from statemachine.observations import Observation, PodGone
 from statemachine.state import JobState
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.scenario import UID, Story
-from tests.support.simulated import run_simulated
+from tests.support.simulated import LoopClock, run_simulated
 from tests.unit.kinds.colossal import KIND, spec
 
 

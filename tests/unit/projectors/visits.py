@@ -9,13 +9,13 @@ from k8s_bridge.ssh_keys import SecretData, secret_data
 from projectors.base import Quarantine
 from projectors.children import Children
 from projectors.confirming import Confirming
-from statemachine.engine.clock import LoopClock
 from statemachine.ids import JobUid, Seq
 from statemachine.observations import Observation
 from statemachine.owned import SSH_KEYS
 from statemachine.state import JobState
 from tests.support.memory_cluster import MemoryCluster, counted_uids
 from tests.support.scenario import UID, Story
+from tests.support.simulated import LoopClock
 
 
 class Call(NamedTuple):

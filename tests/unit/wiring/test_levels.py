@@ -11,7 +11,6 @@ from jobledger.wiring.levels import Levels
 from jobledger.wiring.options import ControllerOptions
 from k8s_bridge.port import Ref
 from projectors.base import Quarantine
-from statemachine.engine.clock import LoopClock
 from statemachine.ids import JobUid, Seq
 from statemachine.log.port import Record
 from statemachine.log.reader import Folded, Reader
@@ -19,7 +18,7 @@ from statemachine.observations import Observation
 from statemachine.state import JobState
 from tests.support.memory_cluster import MemoryCluster, counted_uids
 from tests.support.scenario import API, KIND, START, UID, Story, workers
-from tests.support.simulated import on_simulated_time
+from tests.support.simulated import LoopClock, on_simulated_time
 
 
 class Latest:

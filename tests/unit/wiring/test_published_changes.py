@@ -7,13 +7,12 @@ from typing import Any
 from jobledger.wiring import Controller, running
 from k8s_bridge.admission import admit
 from k8s_bridge.port import Ref
-from statemachine.engine.clock import LoopClock
 from statemachine.phases import Phase
 from tests.support.controllers import controller_of
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START
-from tests.support.simulated import on_simulated_time
+from tests.support.simulated import LoopClock, on_simulated_time
 from tests.unit.api.words import job
 
 

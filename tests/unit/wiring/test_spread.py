@@ -16,7 +16,6 @@ from k8s_bridge.admission import admit
 from k8s_bridge.attended import Attended
 from k8s_bridge.nowhere import NoCluster
 from k8s_bridge.port import Cluster, Manifest, Ref
-from statemachine.engine.clock import LoopClock
 from statemachine.errors import LeaseLost
 from statemachine.ids import PodUid, ReplicaName
 from statemachine.log.audit import verify
@@ -28,7 +27,7 @@ from tests.support.logs import records
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import START, Story, workers
-from tests.support.simulated import on_simulated_time
+from tests.support.simulated import LoopClock, on_simulated_time
 from tests.unit.api.words import job
 
 HOUR = 3600.0
