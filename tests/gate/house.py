@@ -40,6 +40,10 @@ PHRASES: Final = (
 PARTS: Final = frozenset({"found", "seen"} | {phrase for phrase in PHRASES if " " not in phrase})
 """Those of them, and of `NAMES`, that no name of a test has among its words."""
 
+FOLDERS: Final = ("compose", "deploy", "docs", "examples", "jobledger")
+SUFFIXES: Final = frozenset({".css", ".html", ".js", ".json", ".md", ".sh", ".toml", ".tpl", ".yaml"})
+"""Where sentences stand that are in no module."""
+
 FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 Measures = Mapping[str, int]
@@ -78,6 +82,14 @@ def modules(root: Path, packages: Iterable[str]) -> Iterator[Module]:
             yield Module(".".join(part for part in parts if part != "__init__"), text)
 
 
+def page_texts(root: Path) -> Iterator[str]:
+    """The texts of the tree at `root` that people read beside modules: pages, templates, manifests, examples."""
+    files = (path for folder in FOLDERS for path in sorted((root / folder).rglob("*")))
+    for file in (*sorted(root.glob("*.md")), root / "Makefile", root / "Dockerfile", *files):
+        if file.is_file() and (file.suffix in SUFFIXES or not file.suffix):
+            yield file.read_text(encoding="utf-8")
+
+
 @dataclass(frozen=True)
 class House:
     """The numbers of a tree, in the order in which they are shown; and for every module how many it imports."""
@@ -93,7 +105,6 @@ def measured(root: Path) -> House:
 
 
 def _numbers(root: Path, product: list[Module]) -> Measures:
-    pages = [page.read_text(encoding="utf-8") for page in (*root.glob("*.md"), *root.glob("docs/**/*.md"))]
     return {
         **_sizes([*product, *modules(root, ("tests",))]),
         f"functions over {LONG_FUNCTION} lines": sum(map(_long_functions, product)),
@@ -102,7 +113,7 @@ def _numbers(root: Path, product: list[Module]) -> Measures:
         "import contracts": _contracts(root),
         **{f"variables named {name}": number for name, number in bound_names(product).items()},
         "tests named with such words": len(worded_tests(modules(root, ("tests",)))),
-        **{f'"{phrase}" in text': number for phrase, number in phrases(product, pages).items()},
+        **{f'"{phrase}" in text': number for phrase, number in phrases(product, page_texts(root)).items()},
     }
 
 

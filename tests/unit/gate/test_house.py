@@ -16,6 +16,7 @@ from tests.gate.house import (
     imported,
     measured,
     modules,
+    page_texts,
     phrases,
     repeated_classes,
     table,
@@ -57,8 +58,7 @@ def test_no_variable_here_says_nothing_of_what_it_stands_for() -> None:
 
 
 def test_no_phrase_here_has_a_better_word() -> None:
-    pages = [page.read_text(encoding="utf-8") for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))]
-    assert phrases(modules(ROOT, (*PRODUCT, "tests")), pages) == dict.fromkeys(PHRASES, 0)
+    assert phrases(modules(ROOT, (*PRODUCT, "tests")), page_texts(ROOT)) == dict.fromkeys(PHRASES, 0)
 
 
 def test_no_test_here_is_named_by_such_words() -> None:
@@ -76,6 +76,12 @@ def test_a_phrase_counts_in_code_and_pages_also_across_lines() -> None:
         PHRASES[3]: 1,
         PHRASES[4]: 1,
     }
+
+
+def test_pages_are_texts_of_many_kinds_and_no_binary_files() -> None:
+    there = list(page_texts(ROOT))
+    for text in ("<!doctype html>", "apiVersion: apps/v1", "# What jobledger guarantees", "FROM ", ".PHONY"):
+        assert any(text in page for page in there), text
 
 
 def test_a_class_name_that_stands_twice_is_named() -> None:
