@@ -14,11 +14,11 @@ from aiokafka.errors import (
     ProducerFenced,
 )
 
-from statemachine.log.kafka import clients
+from statemachine.log.kafka import clients, failures
 from tests.ports.kafka_contract import Stage, on_real_brokers, on_stage, on_the_model, until, values
 from tests.support.kafka_model.installed import installed
 
-FENCED = (ProducerFenced, InvalidProducerEpoch, *clients.FAILURES)
+FENCED = (ProducerFenced, InvalidProducerEpoch, *failures.FAILURES)
 """How a fenced producer fails: the first time by its own name, later as one that has failed."""
 
 

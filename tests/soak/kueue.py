@@ -53,8 +53,8 @@ class Queued:
         """What `jobledger why` says; nothing while the log does not know the job."""
         asked = ("why", name, "-n", self.namespace, "-o", "json", "--store", str(self.controller.store))
         done = program.run(*asked)
-        told_why: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
-        return told_why
+        reasons: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
+        return reasons
 
     def tells(self, name: str, what: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The explanation as soon as it holds."""

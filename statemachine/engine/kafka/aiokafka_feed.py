@@ -14,7 +14,8 @@ from statemachine.errors import first
 from statemachine.ids import JobUid, Position
 from statemachine.log.inbox import Post
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import leave, ours, started
+from statemachine.log.kafka.clients import leave, started
+from statemachine.log.kafka.failures import ours
 from statemachine.log.kafka.layout import OBSERVATIONS
 from statemachine.log.kafka.records import trace_of
 

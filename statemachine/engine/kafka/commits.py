@@ -14,7 +14,7 @@ from aiokafka.errors import CommitFailedError, IllegalStateError
 
 from statemachine.engine.kafka.assignment import Assignment
 from statemachine.ids import Position
-from statemachine.log.kafka.clients import FAILURES
+from statemachine.log.kafka.failures import FAILURES
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,8 @@ from statemachine.engine.kafka.processor import PartitionProcessor
 from statemachine.errors import LogUnavailable
 from statemachine.ids import Position
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import PATIENCE, consumer, ours, started, stopped
+from statemachine.log.kafka.clients import PATIENCE, consumer, started, stopped
+from statemachine.log.kafka.failures import ours
 from statemachine.log.kafka.layout import OBSERVATIONS
 
 GROUP: Final = "engine"

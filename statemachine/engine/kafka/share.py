@@ -15,7 +15,8 @@ from statemachine.engine.source import Pulse
 from statemachine.engine.tasks import attempt
 from statemachine.errors import LogUnavailable
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import leave, ours, started
+from statemachine.log.kafka.clients import leave, started
+from statemachine.log.kafka.failures import ours
 from statemachine.log.kafka.layout import EVENTS
 from statemachine.log.kafka.rights import PROJECTORS
 

@@ -13,7 +13,8 @@ from aiokafka import TopicPartition
 
 from statemachine.ids import Position
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import PATIENCE, consumer, ours, started, stopped
+from statemachine.log.kafka.clients import PATIENCE, consumer, started, stopped
+from statemachine.log.kafka.failures import ours
 
 
 class Checkpoints:

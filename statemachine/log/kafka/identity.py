@@ -11,7 +11,8 @@ from typing import Final
 from statemachine.errors import LogUnavailable, OwnerLost
 from statemachine.log.identity import Identity
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import missing, ours, parts, producer, started
+from statemachine.log.kafka.clients import parts, producer, started
+from statemachine.log.kafka.failures import missing, ours
 from statemachine.log.kafka.layout import POSITIONS
 from statemachine.log.kafka.reading import Partition
 from statemachine.log.kafka.records import Row

@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import PATIENCE, cut_off, ours, producer, started, stopped
+from statemachine.log.kafka.clients import PATIENCE, cut_off, producer, started, stopped
+from statemachine.log.kafka.failures import ours
 from statemachine.log.kafka.reading import Partition
 from statemachine.log.kafka.records import Row, letter_of, letter_row, retry_of, retry_row
 from statemachine.log.port import DeadLetter

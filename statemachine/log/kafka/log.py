@@ -16,7 +16,8 @@ from statemachine.errors import LogUnavailable, SeqConflict, StoreUnusable
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.checkpoints import Checkpoints
-from statemachine.log.kafka.clients import missing, parts
+from statemachine.log.kafka.clients import parts
+from statemachine.log.kafka.failures import missing
 from statemachine.log.kafka.layout import DEAD_LETTERS, EVENTS, JOBS, RECORD_LIMIT
 from statemachine.log.kafka.letters import Letters
 from statemachine.log.kafka.reading import Partition

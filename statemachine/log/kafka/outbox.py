@@ -7,7 +7,8 @@ from typing import Any, Self
 from statemachine.errors import StoreUnusable
 from statemachine.log.inbox import Trace, posted, untraced
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import PATIENCE, cut_off, missing, ours, parts, producer, started, stopped
+from statemachine.log.kafka.clients import PATIENCE, cut_off, parts, producer, started, stopped
+from statemachine.log.kafka.failures import missing, ours
 from statemachine.log.kafka.layout import DEAD_LETTERS, EVENTS, OBSERVATIONS
 from statemachine.log.kafka.partitioner import partition_of
 from statemachine.log.kafka.records import Row, letter_row, traced

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import PATIENCE, cut_off, missing, ours, parts, producer, started, stopped
+from statemachine.log.kafka.clients import PATIENCE, cut_off, parts, producer, started, stopped
+from statemachine.log.kafka.failures import missing, ours
 from statemachine.log.kafka.identity import LEDGER
 from statemachine.log.kafka.layout import POSITIONS
 from statemachine.log.kafka.reading import Partition

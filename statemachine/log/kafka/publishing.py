@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple, Self
 
 from statemachine.errors import ConfigError, LogUnavailable, OwnerLost
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import missing, ours, parts, producer, started
+from statemachine.log.kafka.clients import parts, producer, started
+from statemachine.log.kafka.failures import missing, ours
 from statemachine.log.kafka.layout import CLOUDEVENTS, POSITIONS
 from statemachine.log.kafka.positions import Records, fold_records
 from statemachine.log.kafka.reading import Partition

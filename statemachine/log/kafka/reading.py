@@ -11,16 +11,8 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError, OffsetOutOfRangeError
 
 from statemachine.errors import LogUnavailable, StoreUnusable
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import (
-    FAILURES,
-    PATIENCE,
-    consumer,
-    missing,
-    ours,
-    parts,
-    started,
-    stopped,
-)
+from statemachine.log.kafka.clients import PATIENCE, consumer, parts, started, stopped
+from statemachine.log.kafka.failures import FAILURES, missing, ours
 from statemachine.log.kafka.records import Message
 
 log = logging.getLogger(__name__)

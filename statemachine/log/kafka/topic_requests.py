@@ -23,8 +23,10 @@ from aiokafka.errors import (
 
 from statemachine.errors import ConfigError, LogUnavailable, StoreUnusable
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import FAILURES, OtherProtocol, insisted, token_hint, told_why, translated
+from statemachine.log.kafka.clients import insisted
+from statemachine.log.kafka.failures import FAILURES, token_hint, translated
 from statemachine.log.kafka.layout import Setting, Topic
+from statemachine.log.kafka.refusals import OtherProtocol, saying_why
 
 _TIMEOUT: Final = 10_000
 """Milliseconds until a request has failed."""
@@ -63,7 +65,7 @@ async def admin_of(address: Address) -> AsyncIterator[AIOKafkaAdminClient]:
     """
     admin = AIOKafkaAdminClient(**address.options(), request_timeout_ms=_TIMEOUT)
     try:
-        async with told_why(admin):
+        async with saying_why(admin):
             await admin.start()
         yield admin
     except (InvalidConfigurationError, InvalidTopicError, PolicyViolationError) as error:

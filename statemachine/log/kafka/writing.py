@@ -15,16 +15,8 @@ from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
 
 from statemachine.errors import LogError, OwnerLost, StoreUnusable
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import (
-    FAILURES,
-    cut_off,
-    is_leaked,
-    ours,
-    producer,
-    started,
-    stopped,
-    translated,
-)
+from statemachine.log.kafka.clients import cut_off, producer, started, stopped
+from statemachine.log.kafka.failures import FAILURES, is_leaked, ours, translated
 from statemachine.log.kafka.privates import add_partition, forget_transaction
 from statemachine.log.kafka.records import Row
 

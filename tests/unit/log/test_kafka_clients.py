@@ -23,7 +23,7 @@ from aiokafka.errors import (
 
 from statemachine.errors import LogError, LogUnavailable, StoreUnusable
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import missing, ours, translated
+from statemachine.log.kafka.failures import missing, ours, translated
 
 ADDRESS = Address(("broker-1:9092",), "ledger")
 

@@ -27,7 +27,7 @@ from aiokafka.record.memory_records import MemoryRecords
 from jobledger.settings.sections import KafkaSettings
 from jobledger.wiring.ledger import Kafka
 from statemachine.errors import ConfigError
-from statemachine.log.kafka import privates
+from statemachine.log.kafka import clients, privates
 
 BROKER = "nowhere.invalid:9092"
 ROOT = Path(__file__).parents[3]
@@ -358,5 +358,5 @@ def test_batches_of_gzip_are_compressed_by_our_level_and_can_be_read_by_any_clie
     (record,) = MemoryRecords(written).next_batch()
     assert (record.key, record.value, list(record.headers)) == (b"u-1", value, [("ce_id", b"u-1/1/0")])
     compressed = written[_HEAD:]
-    assert zlib.compress(gzip.decompress(compressed), 4, 31) == compressed
+    assert zlib.compress(gzip.decompress(compressed), clients._LEVEL, 31) == compressed
     assert zlib.compress(gzip.decompress(compressed), 9, 31) != compressed
