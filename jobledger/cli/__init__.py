@@ -27,7 +27,7 @@ GROUPS: Final = {
         "wait": "Wait until something is true of jobs; fails when time is up, or when it can never become true.",
         "pause": "Pause a job: its replicas end, the job stays and can be resumed.",
         "resume": "Let a paused job go on: all its replicas are started again.",
-        "scale": "Wish another number of replicas for an elastic job, within its bounds.",
+        "scale": "Ask for another number of replicas of an elastic job, within its bounds.",
         "delete": "Delete jobs: their processes end (SIGTERM, then SIGKILL), their history stays in the ledger.",
     },
     "The ledger": {

@@ -9,7 +9,7 @@ from jobledger.lives.answer import LifeAnswer
 from jobledger.lives.history import HistoryLine, HistoryReading, JobHistory
 from jobledger.lives.point_in_time import Moment
 from jobledger.lives.tables import columns
-from jobledger.lives.wording import clock, events_words, fields, seen_words
+from jobledger.lives.wording import clock, events_words, fields, observation_words
 from statemachine.errors import ConfigError
 from statemachine.log.entry import Entry
 from statemachine.log.sharing import spelled_out
@@ -150,7 +150,7 @@ def _row(line: HistoryLine, time: str | None) -> tuple[str, ...]:
     if entry is None:
         return seq, "?", phase, "!", one_line(line.fault)
     at = clock(entry.seen_at) if time is None else entry.seen_at.strftime(time)
-    observed, decided = one_line(str(seen_words(entry.cause))), one_line(events_words(entry.events))
+    observed, decided = one_line(str(observation_words(entry.cause))), one_line(events_words(entry.events))
     return seq, at, phase, observed if time is None else cut(observed, 22), decided
 
 

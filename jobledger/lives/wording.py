@@ -13,7 +13,7 @@ from statemachine import observations as o
 from statemachine.timestamps import rfc3339
 
 
-def seen_words(observation: o.Observation) -> Said:
+def observation_words(observation: o.Observation) -> Said:
     """What was observed: `pod worker-1 Failed, exit code 137`."""
     match observation:
         case o.JobObserved():

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jobledger.lives.wording import events_words, seen_words
+from jobledger.lives.wording import events_words, observation_words
 from projectors.explain import Explanation, explain
 from projectors.explain.model import IncidentKind, Nature
 from projectors.history.phrases import event_words, summary
@@ -292,7 +292,7 @@ def test_the_history_tells_it_in_both_languages() -> None:
     assert not isinstance(said, str)
     assert said.text("zh").startswith("被 Kueue 驱逐")
     assert "等待配额" in said.text("zh")
-    assert str(seen_words(story.entries[-1].cause)) == "Workload pytorchjob-retry-1, Evicted"
+    assert str(observation_words(story.entries[-1].cause)) == "Workload pytorchjob-retry-1, Evicted"
     assert events_words(story.last) == "QueueChanged waiting (Preempted)"
 
 

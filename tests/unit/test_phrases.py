@@ -87,7 +87,7 @@ def test_what_a_cluster_says_stays_as_it_was_said() -> None:
 
 def test_what_was_observed_is_said_in_both_languages() -> None:
     story = Story(workers(1)).submit().all_pods("Running").pod("worker-0", "Failed", containers=OOM)
-    causes = [words.seen_words(entry.cause) for entry in story.entries]
+    causes = [words.observation_words(entry.cause) for entry in story.entries]
     assert in_words(causes[0]) == "job, generation 1 by alice"
     assert in_words(causes[-1]) == "pod worker-0 Failed, exit code 137 (SIGKILL)"
     assert in_words(causes[-1], "zh") == "Pod worker-0 Failed，退出码 137（SIGKILL）"

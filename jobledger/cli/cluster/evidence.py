@@ -31,7 +31,9 @@ def evidence(
     kubeconfig: Annotated[
         str | None,
         typer.Option(
-            "--kubeconfig", metavar="FILE", help="Which cluster; default: kubectl's, in a pod its own."
+            "--kubeconfig",
+            metavar="FILE",
+            help="Which cluster; default: in a pod its own, elsewhere kubectl's.",
         ),
     ] = None,
     context: Annotated[

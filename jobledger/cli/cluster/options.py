@@ -10,7 +10,9 @@ from jobledger.cli.cluster.kind_options import KIND_OPTIONS
 
 Kubeconfig = Annotated[
     str | None,
-    typer.Option("--kubeconfig", metavar="FILE", help="Which cluster; default, in a pod: its own."),
+    typer.Option(
+        "--kubeconfig", metavar="FILE", help="Which cluster; default: in a pod its own, elsewhere kubectl's."
+    ),
 ]
 Context = Annotated[str | None, typer.Option("--context", metavar="NAME", help="Context of the kubeconfig.")]
 Log = Annotated[

@@ -75,7 +75,7 @@ def scale(
     server: common.Server = None,
     verbose: common.Verbose = 0,
 ) -> None:
-    """Wish another number of replicas for an elastic job, within its bounds."""
+    """Ask for another number of replicas of an elastic job, within its bounds."""
     settings = common.settings(store=store, server=server, namespace=namespace, verbose=verbose)
     with common.client(settings, "scale") as asked:
         asked.wish("scale", settings.namespace, name, {"replicas": replicas}, kind=kind)

@@ -18,6 +18,8 @@ Watch = Annotated[bool, typer.Option("--watch", "-w", help="Go on: a line for ev
 Replica = Annotated[
     str, typer.Option("--replica", "-r", metavar="NAME", help="Such as worker-1; default: the primary.")
 ]
-Everybody = Annotated[bool, typer.Option("--all", "-a", help="Of all replicas, each line named.")]
+Everybody = Annotated[
+    bool, typer.Option("--all", "-a", help="Of all replicas; every line begins with its replica's name.")
+]
 Container = Annotated[str, typer.Option("--container", "-c", metavar="NAME", help="Default: the first.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the replica ends.")]

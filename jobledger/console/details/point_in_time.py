@@ -11,7 +11,7 @@ from typing import Any
 from jobledger.console.details.lives import KeptLife
 from jobledger.console.timeline.model import Mark
 from jobledger.lives.point_in_time import Moment
-from jobledger.lives.wording import fields, seen_words
+from jobledger.lives.wording import fields, observation_words
 from projectors.explain import Chronicle, Explanation, Language, explanation
 from projectors.explain.diagnosis import actor, actor_source
 from projectors.history.facts import counts, has_error, lost
@@ -143,7 +143,7 @@ def _described(entry: Entry, step: LifeStep, language: Language) -> DescribedEnt
         seq=entry.seq,
         at=entry.seen_at,
         delay=delay if delay and delay > timedelta(seconds=1) else None,
-        cause=in_words(seen_words(entry.cause), language),
+        cause=in_words(observation_words(entry.cause), language),
         actor=actor(entry),
         actor_source=actor_source(entry),
         who=in_words(known_as(actor(entry), actor_source(entry)), language),

@@ -15,11 +15,11 @@ FRAME: Final[dict[str, tuple[str, str]]] = {
     "frame.refresh": ("Refresh", "刷新"),
     "frame.auto": ("Auto-refresh", "自动刷新"),
     "frame.offline": (
-        "The server does not answer. What you see may be old; it is asked again all the time.",
+        "The server does not answer. What you see may be out of date; the page goes on asking.",
         "服务器没有响应，页面内容可能已过时；系统会不断重试。",
     ),
     "frame.not-live": (
-        "This page is not live: it asks every five seconds instead of hearing of changes at once.",
+        "This page is not live: it asks the server every five seconds, so changes come late.",
         "此页面不是实时的：变化不会立即推送，页面每五秒查询一次。",
     ),
     "phase.degraded": ("degraded", "部分副本异常"),

@@ -122,7 +122,7 @@ _DELETED: Final = Setting(
 _NO_LIMIT: Final = Setting(
     "retention.bytes",
     "-1",
-    "A limit in bytes would delete records of the jobs that write most, at no time that could be foretold.",
+    "A limit in bytes would delete records of the jobs that write most, at a time that nobody can predict.",
     must=True,
 )
 

@@ -47,14 +47,14 @@ async def engine(log: SlowLog) -> AsyncIterator[tuple[Engine, Reader]]:
     await asyncio.gather(running, return_exceptions=True)
 
 
-def seen_first() -> Story:
+def observed_first() -> Story:
     return Story(workers(1)).submit()
 
 
 async def test_an_entry_on_its_way_into_the_log_is_waited_for() -> None:
     log = SlowLog()
     async with engine(log) as (deciding, reader):
-        await deciding.observe(seen_first().entries[0].cause)
+        await deciding.observe(observed_first().entries[0].cause)
         await log.written.wait()
         asked = asyncio.create_task(deciding.fresh(JOB))
         await asyncio.sleep(0)
@@ -67,7 +67,7 @@ async def test_an_entry_on_its_way_into_the_log_is_waited_for() -> None:
 async def test_so_is_one_that_came_out_of_an_inbox() -> None:
     log = SlowLog()
     async with engine(log) as (deciding, reader):
-        drained = asyncio.create_task(deciding.decided([Delivery(seen_first().entries[0].cause)]))
+        drained = asyncio.create_task(deciding.decided([Delivery(observed_first().entries[0].cause)]))
         await log.written.wait()
         asked = asyncio.create_task(deciding.fresh(JOB))
         await asyncio.sleep(0)
@@ -81,7 +81,7 @@ async def test_so_is_one_that_came_out_of_an_inbox() -> None:
 async def test_of_what_nothing_was_observed_nothing_is_waited_for() -> None:
     log = SlowLog()
     async with engine(log) as (deciding, _):
-        await deciding.observe(seen_first().entries[0].cause)
+        await deciding.observe(observed_first().entries[0].cause)
         await log.written.wait()
         await deciding.fresh(JobUid("another"))
 
@@ -91,7 +91,7 @@ async def test_while_the_log_cannot_be_written_nobody_waits(before: bool) -> Non
     log = SlowLog()
     log.is_down = before
     async with engine(log) as (deciding, _):
-        await deciding.observe(seen_first().entries[0].cause)
+        await deciding.observe(observed_first().entries[0].cause)
         if before:
             await log.written.wait()
         log.is_down = True
@@ -106,7 +106,7 @@ async def test_entries_that_another_process_wrote_are_read_before_the_answer() -
     async with engine(log) as (believed_dead, reader), engine(log) as (successor, _):
         uids: list[JobUid] = []
         believed_dead.listeners.append(lambda folded: uids.append(folded.record.job))
-        await successor.observe(seen_first().entries[0].cause)
+        await successor.observe(observed_first().entries[0].cause)
         await successor.fresh(JOB)
         assert reader.tracked(JOB).seq == 0
         await believed_dead.fresh(JOB)

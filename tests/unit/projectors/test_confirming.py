@@ -236,7 +236,7 @@ def test_a_job_whose_user_changed_what_may_not_change_gets_its_pods_again_from_w
 # ---- what is compared --------------------------------------------------------------------------------------------
 
 
-def seen_of(kind: Kind, spec: Mapping[str, Any], generation: int = 1) -> JobObserved:
+def observed_as(kind: Kind, spec: Mapping[str, Any], generation: int = 1) -> JobObserved:
     return JobObserved(
         job=UID,
         at=START,
@@ -286,17 +286,17 @@ def with_other(spec: Any, at: tuple[Any, ...]) -> Any:
 @by_kind
 def test_the_spec_of_every_example_is_confirmed(kind: Kind) -> None:
     spec = job_of(kind).raw["spec"]
-    observation = seen_of(kind, spec)
+    observation = observed_as(kind, spec)
     assert compared(state_of(observation), observation) == (Confirmation.CONFIRMED, "")
 
 
 @by_kind
 def test_another_value_anywhere_is_refused(kind: Kind) -> None:
     spec = job_of(kind).raw["spec"]
-    real = seen_of(kind, spec)
+    real = observed_as(kind, spec)
     places = list(leaves(spec))
     assert len(places) > 5
-    forged = {at: state_of(seen_of(kind, with_other(spec, at))) for at in places}
+    forged = {at: state_of(observed_as(kind, with_other(spec, at))) for at in places}
     admitted = {at: state for at, state in forged.items() if state.plan is not None}
     assert len(admitted) > 3
     confirmed = [at for at, state in admitted.items() if compared(state, real)[0] is not Confirmation.REFUSED]
@@ -306,9 +306,9 @@ def test_another_value_anywhere_is_refused(kind: Kind) -> None:
 @by_kind
 def test_another_value_anywhere_in_a_newer_object_waits_for_the_log(kind: Kind) -> None:
     spec = job_of(kind).raw["spec"]
-    state = state_of(seen_of(kind, spec))
+    state = state_of(observed_as(kind, spec))
     for at in leaves(spec):
-        verdict, _ = compared(state, seen_of(kind, with_other(spec, at), generation=2))
+        verdict, _ = compared(state, observed_as(kind, with_other(spec, at), generation=2))
         assert verdict is not Confirmation.REFUSED
 
 
@@ -317,7 +317,7 @@ def test_a_privileged_container_that_the_object_does_not_have_is_refused() -> No
     spec = job_of(kind).raw["spec"]
     forged = deepcopy(spec)
     forged["replicaSpecs"][0]["template"]["spec"]["containers"][0]["securityContext"] = {"privileged": True}
-    verdict, why = compared(state_of(seen_of(kind, forged)), seen_of(kind, spec))
+    verdict, why = compared(state_of(observed_as(kind, forged)), observed_as(kind, spec))
     assert verdict is Confirmation.REFUSED
     assert why == "its spec, of generation 1, is not the one that the log has"
 
@@ -327,7 +327,7 @@ def test_what_a_newer_crd_adds_to_an_object_is_no_reason_for_doubt() -> None:
     spec = job_of(kind).raw["spec"]
     added = deepcopy(spec)
     added["replicaSpecs"][0]["template"]["spec"]["dnsPolicy"] = "ClusterFirst"
-    assert compared(state_of(seen_of(kind, spec)), seen_of(kind, added))[0] is Confirmation.CONFIRMED
+    assert compared(state_of(observed_as(kind, spec)), observed_as(kind, added))[0] is Confirmation.CONFIRMED
 
 
 def test_an_update_that_the_log_says_to_have_ignored_is_no_reason_for_doubt() -> None:
@@ -335,8 +335,8 @@ def test_an_update_that_the_log_says_to_have_ignored_is_no_reason_for_doubt() ->
     spec = job_of(kind).raw["spec"]
     updated = deepcopy(spec)
     updated["replicaSpecs"][0]["template"]["spec"]["containers"][0]["image"] = "other"
-    newer = seen_of(kind, updated, generation=2)
-    state = state_of(seen_of(kind, spec))
+    newer = observed_as(kind, updated, generation=2)
+    state = state_of(observed_as(kind, spec))
     assert compared(state, newer) == (Confirmation.AHEAD, "it was changed")
     assert compared(state_of(newer, state), newer)[0] is Confirmation.CONFIRMED
 
@@ -344,8 +344,8 @@ def test_an_update_that_the_log_says_to_have_ignored_is_no_reason_for_doubt() ->
 def test_an_update_that_came_too_late_is_no_reason_for_doubt() -> None:
     kind = KINDS[0]
     spec = {**job_of(kind).raw["spec"], "runPolicy": {"backoffLimit": 1}}
-    state = changed(state_of(seen_of(kind, spec)), phase=Phase.FAILED)
-    newer = seen_of(kind, spec | {"runPolicy": {"backoffLimit": 2}}, generation=2)
+    state = changed(state_of(observed_as(kind, spec)), phase=Phase.FAILED)
+    newer = observed_as(kind, spec | {"runPolicy": {"backoffLimit": 2}}, generation=2)
     assert compared(state, newer)[0] is Confirmation.AHEAD
     known = state_of(newer, state)
     assert known.spec["runPolicy"] == {"backoffLimit": 1}
@@ -354,14 +354,14 @@ def test_an_update_that_came_too_late_is_no_reason_for_doubt() -> None:
 
 def test_an_object_that_is_being_deleted_is_ahead() -> None:
     kind = KINDS[0]
-    observation = seen_of(kind, job_of(kind).raw["spec"])
+    observation = observed_as(kind, job_of(kind).raw["spec"])
     deleted = observation.changed(terminating_since=START)
     assert compared(state_of(observation), deleted)[0] is Confirmation.AHEAD
 
 
 def test_another_object_or_none_is_refused() -> None:
     kind = KINDS[0]
-    observation = seen_of(kind, job_of(kind).raw["spec"])
+    observation = observed_as(kind, job_of(kind).raw["spec"])
     state = state_of(observation)
     assert compared(changed(state, uid=JobUid("another")), observation)[0] is Confirmation.REFUSED
     assert compared(state, None)[0] is Confirmation.REFUSED
@@ -411,7 +411,7 @@ def test_values_that_the_log_has_references_to_confirm_a_spec_and_others_are_lef
     spec = deepcopy(job_of(kind).raw["spec"])
     container = next(leaf for leaf in _containers(spec))
     container["env"] = [{"name": "TEAM", "value": "vision"}]
-    real, env_values = seen_of(kind, spec), EnvValues((b"the key of this test",), conceals=True)
+    real, env_values = observed_as(kind, spec), EnvValues((b"the key of this test",), conceals=True)
     state = state_of(env_values.concealed(real))
     values = env_values.values({"metadata": {"uid": UID}, "spec": spec})
     assert compared(state, real, values) == (Confirmation.CONFIRMED, "")
@@ -419,7 +419,7 @@ def test_values_that_the_log_has_references_to_confirm_a_spec_and_others_are_lef
         "the key is lost: EnvValues makes no pod of it"
     )
     container["image"] = "forged"
-    assert compared(state, seen_of(kind, spec), values)[0] is Confirmation.REFUSED
+    assert compared(state, observed_as(kind, spec), values)[0] is Confirmation.REFUSED
 
 
 def _containers(tree: Any) -> Iterator[dict[str, Any]]:

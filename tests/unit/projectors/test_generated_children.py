@@ -158,11 +158,11 @@ async def test_names_that_are_taken_are_waited_for_and_nothing_is_overwritten() 
             stored = await there.cluster.create(stranger)
             job = await there.submit()
 
-            async def is_told(there: Desk = there, job: JobUid = job) -> bool:
+            async def is_shown(there: Desk = there, job: JobUid = job) -> bool:
                 state = there.controller.states.state(job)
                 return state is not None and state.condition("Initialized") is not None
 
-            await until(is_told)
+            await until(is_shown)
             state = there.controller.states.state(job)
             assert state is not None
             condition = state.condition("Initialized")
