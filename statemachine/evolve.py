@@ -6,7 +6,7 @@ from typing import Any, Final, assert_never
 from msgspec.structs import force_setattr
 
 from statemachine import events as e
-from statemachine import moving
+from statemachine import conditions, moving
 from statemachine.ids import ReplicaName, split_replica
 from statemachine.phases import Phase
 from statemachine.replicas import Move
@@ -88,7 +88,7 @@ def _changes(state: JobState, event: e.Event) -> Changes | ReplicaState:
         case "PhaseEntered":
             return _phase_entered(state, event)
         case "ConditionsChanged":
-            return {"conditions": _conditions(state.conditions, event)}
+            return {"conditions": conditions.changed(state.conditions, event)}
         case "Announced":
             return {}
         case "ReplicaLost":
@@ -359,45 +359,3 @@ def _want_all(state: JobState) -> dict[ReplicaName, ReplicaState]:
 
 def _want_none(state: JobState) -> dict[ReplicaName, ReplicaState]:
     return {name: replica.moved(Move.STOOD_DOWN) for name, replica in state.replicas.items()}
-
-
-def _conditions(
-    conditions: tuple[ConditionState, ...], event: e.ConditionsChanged
-) -> tuple[ConditionState, ...]:
-    """The list in order of first appearance; a time moves only with the status. Source: spec R6."""
-    if event.last:
-        return _newest_last(conditions, event)
-    merged = {condition.type: condition for condition in conditions if condition.type not in event.removed}
-    for condition in event.conditions:
-        before = merged.get(condition.type)
-        since = before.changed_at if before and before.status == condition.status else event.at
-        updated = event.at if event.first else None
-        merged[condition.type] = ConditionState(
-            condition.type, condition.status, condition.reason, condition.message, since, updated
-        )
-    if event.first:
-        new = {condition.type: merged[condition.type] for condition in event.conditions}
-        merged = new | {name: condition for name, condition in merged.items() if name not in new}
-    return tuple(merged.values())
-
-
-def _newest_last(
-    conditions: tuple[ConditionState, ...], event: e.ConditionsChanged
-) -> tuple[ConditionState, ...]:
-    """The list with what has changed at its end."""
-    before = {condition.type: condition for condition in conditions}
-    newest = {condition.type for condition in event.conditions}
-    kept = [
-        condition._replace(status="False") if condition.type in event.ended else condition
-        for condition in conditions
-        if condition.type not in event.removed and condition.type not in newest
-    ]
-    for condition in event.conditions:
-        old = before.get(condition.type)
-        since = old.changed_at if old and old.status == condition.status else event.at
-        kept.append(
-            ConditionState(
-                condition.type, condition.status, condition.reason, condition.message, since, event.at
-            )
-        )
-    return tuple(kept)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from statemachine import evolve
+from statemachine import conditions as condition_list
 from statemachine.decide import decide
 from statemachine.desired import desired
 from statemachine.events import ConditionsChanged, Event, PhaseEntered, ReplicaCreated, RestartDenied
@@ -56,13 +56,13 @@ def where_it_stands(
     return tuple(sorted(changed, key=lambda condition: places.get(condition.type, len(places))))
 
 
-RIGHT_ORDER = evolve._newest_last
+RIGHT_ORDER = condition_list._newest_last
 
 
 @exhibit(
     "kubeflow/trainer#3666",
     "A job that had been resumed showed what it was by the condition that resuming had left behind, not by Running.",
-    wrong=(swap(evolve, "_newest_last", where_it_stands),),
+    wrong=(swap(condition_list, "_newest_last", where_it_stands),),
 )
 def test_kubeflow_trainer_3666_a_resumed_job_shows_that_it_runs() -> None:
     story = TorchStory(training(workers=1)).submit().up().suspend().all_gone().suspend(on=False).up()

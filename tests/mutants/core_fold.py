@@ -15,6 +15,10 @@ def _evolve(name: str, old: str, new: str, equivalent: str = "") -> Mutant:
     return Mutant(f"evolve-{name}", "statemachine.evolve", old, new, _FAST, equivalent)
 
 
+def _conditions(name: str, old: str, new: str) -> Mutant:
+    return Mutant(f"conditions-{name}", "statemachine.conditions", old, new, _FAST)
+
+
 def _state(name: str, old: str, new: str) -> Mutant:
     return Mutant(f"state-{name}", "statemachine.state", old, new, _FAST)
 
@@ -101,18 +105,18 @@ MUTANTS: Final = (
         "replica.moved(Move.BEGUN, row=0, held_until=None)",
         "replica.moved(Move.BEGUN)",
     ),
-    _evolve(
-        "condition-time-moves",
+    _conditions(
+        "time-moves",
         "since = before.changed_at if before and before.status == condition.status else event.at",
         "since = event.at",
     ),
-    _evolve(
-        "condition-time-stays",
+    _conditions(
+        "time-stays",
         "since = old.changed_at if old and old.status == condition.status else event.at",
         "since = old.changed_at if old else event.at",
     ),
-    _evolve(
-        "first-condition-last",
+    _conditions(
+        "first-is-last",
         "merged = new | {name: condition for name, condition in merged.items() if name not in new}",
         "merged = merged | new",
     ),
