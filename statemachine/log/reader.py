@@ -10,7 +10,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from statemachine.errors import EntryUnreadable
 from statemachine.events import Event
@@ -33,7 +36,7 @@ SHOWN = 20
 """The number of skipped records that a reader keeps to be shown."""
 
 
-class Tracked(NamedTuple):
+class Tracked(Struct, frozen=True, gc=False):
     """A job according to its accepted entries; `head` is the hash of the last of them, number `seq`.
 
     `quarantined` is the reason why the job's history cannot be folded any further; the reader accepts no more of it.
@@ -51,7 +54,7 @@ class Tracked(NamedTuple):
     forgotten: bool = False
 
 
-class Folded(NamedTuple):
+class Folded(Struct, frozen=True, gc=False):
     """An accepted record, and the job's state before and after it."""
 
     record: Record
@@ -200,12 +203,12 @@ class Reader:
         """Skips a record that does not follow. It makes an open job suspicious, unless it is a repeat of the past."""
         self._skip(record, reason)
         if record.seq > last.seq and not last.suspicious and not last.state.closed:
-            self._keep(record.job, last._replace(suspicious=f"entry {record.seq}: {reason}"))
+            self._keep(record.job, replace(last, suspicious=f"entry {record.seq}: {reason}"))
             self._unsaved[record.job] = None
 
     def _quarantine(self, record: Record, last: Tracked, reason: str) -> None:
         self._skip(record, reason)
-        self._keep(record.job, last._replace(quarantined=f"entry {record.seq}: {reason}"))
+        self._keep(record.job, replace(last, quarantined=f"entry {record.seq}: {reason}"))
         self._unsaved[record.job] = None
 
     def forget_places(self) -> None:
@@ -213,7 +216,7 @@ class Reader:
         self.place = 0
         for job, tracked in self._jobs.items():
             if tracked.source:
-                self._jobs[job] = tracked._replace(source=0)
+                self._jobs[job] = replace(tracked, source=0)
                 self._unsaved[job] = None
 
     def unsaved(self) -> Sequence[Snapshot]:

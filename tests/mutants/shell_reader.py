@@ -147,7 +147,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "reader-places-stay-in-a-new-topic",
         _READER,
-        "                self._jobs[job] = tracked._replace(source=0)\n",
+        "                self._jobs[job] = replace(tracked, source=0)\n",
         "",
         ("tests/unit/engine/test_assignment.py",),
     ),

@@ -115,8 +115,9 @@ def body_of(path: Path, job: JobUid) -> bytes:
 
 
 def believed(reader: Reader) -> dict[str, object]:
+    jobs = {job: reader.tracked(job) for job in sorted(reader.jobs)}
     return {
-        "open": {job: reader.tracked(job)[:3] for job in sorted(reader.jobs)},
+        "open": {job: (tracked.state, tracked.seq, tracked.head) for job, tracked in jobs.items()},
         "closed": reader.forgotten,
     }
 
