@@ -101,6 +101,8 @@ class EnvValues:
 
     def values(self, job: Mapping[str, Any]) -> Mapping[str, str]:
         """The values of the job object's environment variables, by reference."""
+        if not self.keys:
+            return {}
         return {
             self._reference(key, job["metadata"]["uid"], name, value): value
             for name, value in variables(job.get("spec") or {})
