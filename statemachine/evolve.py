@@ -1,12 +1,13 @@
 """Event → next state. The only way in which state changes; asks no kind, no clock and no setting."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import Any, Final, assert_never
 
 from msgspec.structs import force_setattr
 
-from statemachine import events as e
 from statemachine import conditions, moving
+from statemachine import events as e
 from statemachine.ids import ReplicaName, split_replica
 from statemachine.phases import Phase
 from statemachine.replicas import Move
@@ -20,6 +21,10 @@ from statemachine.state import (
     changed,
     child_key,
 )
+
+# Python 3.11 looks a member up in its class through a metaclass, which costs as much as the copy of a replica
+_BEGUN, _REQUESTED, _STOOD_DOWN = Move.BEGUN, Move.REQUESTED, Move.STOOD_DOWN
+_SUCCEEDED, _FAILED = Move.SUCCEEDED, Move.FAILED
 
 Changes = dict[str, Any]
 """Fields of a JobState and their new values; under `_REPLICA` the one replica that is another now."""
@@ -62,7 +67,7 @@ def _changes(state: JobState, event: e.Event) -> Changes | ReplicaState:
     match event.type:
         case "ReplicaRequested":
             replica = state.replicas[event.replica]
-            return moving.requested(replica, Move.REQUESTED, event.attempt, event.row + 1)
+            return moving.requested(replica, _REQUESTED, event.attempt, event.row + 1)
         case "ReplicaCreated":
             replica = state.replicas[event.replica]
             created = moving.created(replica, event)
@@ -77,9 +82,9 @@ def _changes(state: JobState, event: e.Event) -> Changes | ReplicaState:
             updated = moving.updated(state.replicas[event.replica], event)
             return _with(updated) | _taken(state, "delete") if event.deleting else updated
         case "ReplicaSucceeded":
-            return moving.ended(state.replicas[event.replica], event, Move.SUCCEEDED)
+            return moving.ended(state.replicas[event.replica], event, _SUCCEEDED)
         case "ReplicaFailed":
-            return moving.ended(state.replicas[event.replica], event, Move.FAILED)
+            return moving.ended(state.replicas[event.replica], event, _FAILED)
         case "ReplicaEnded":
             replica = state.replicas[event.replica]
             return moving.ended(replica, event, Move.ENDED if replica.leaving else Move.TAKEN)
@@ -203,7 +208,7 @@ def _outdated(state: JobState, event: e.SpecChanged) -> Mapping[str, ChildState]
     return children
 
 
-def _paused(state: JobState) -> dict[str, ChildState]:
+def _without_those_of_activity(state: JobState) -> dict[str, ChildState]:
     return {
         key: child._replace(uid="", facts={}) if child.while_active else child
         for key, child in state.children.items()
@@ -313,7 +318,7 @@ def _taken_over(state: JobState, event: e.ReplicaAdopted) -> Changes:
 
 def _all_leave(state: JobState) -> dict[ReplicaName, ReplicaState]:
     return {
-        name: replica.moved(Move.JOB_DELETED, leaving=replica.leaving or "job deleted")
+        name: changed(replica.moved(Move.JOB_DELETED), leaving=replica.leaving or "job deleted")
         for name, replica in state.replicas.items()
     }
 
@@ -327,35 +332,56 @@ def _paid(state: JobState, event: e.RestartScheduled) -> Changes:
 def _phase_entered(state: JobState, event: e.PhaseEntered) -> Changes:
     """What a phase brings with it, besides its name: the clock of an activity, and who is wanted."""
     entered: Changes = {"phase": event.phase}
-    match event.phase:
-        case Phase.PENDING if state.phase is Phase.NEW:
-            since = state.started_at or event.at  # that of a job that was adopted is known
-            return entered | {"started_at": since, "starts": 1, "replicas": _want_all(state)}
-        case Phase.PAUSED if state.phase is Phase.NEW:
-            return entered | {"starts": 1, "accepted": 1}
-        case Phase.PAUSED:
-            paused = {"accepted": state.starts, "refusals": 0, "replicas": _want_none(state)}
-            return entered | paused | {"children": _paused(state)}
-        case Phase.RESUMING if state.phase is Phase.PAUSED:
-            starts = state.starts + 1
-            return entered | {"started_at": event.at, "starts": starts, "replicas": _want_all(state)}
-        case Phase.RUNNING:
-            return entered | {"has_run": True}
-        case Phase.SUCCEEDED | Phase.FAILED:
-            ended: Changes = {"completed_at": event.at, "timers": {}, "failure": event.cause}
-            return entered | ended | {"replicas": _want_none(state)}
-        case _:
-            return entered
+    brings = _BRINGS.get(event.phase)
+    return entered if brings is None else entered | brings(state, event)
+
+
+def _pending(state: JobState, event: e.PhaseEntered) -> Changes:
+    if state.phase is not Phase.NEW:
+        return {}
+    since = state.started_at or event.at  # that of a job that was adopted is known
+    return {"started_at": since, "starts": 1, "replicas": _want_all(state)}
+
+
+def _paused(state: JobState, _: e.PhaseEntered) -> Changes:
+    if state.phase is Phase.NEW:
+        return {"starts": 1, "accepted": 1}
+    paused = {"accepted": state.starts, "refusals": 0, "replicas": _want_none(state)}
+    return paused | {"children": _without_those_of_activity(state)}
+
+
+def _resuming(state: JobState, event: e.PhaseEntered) -> Changes:
+    if state.phase is not Phase.PAUSED:
+        return {}
+    return {"started_at": event.at, "starts": state.starts + 1, "replicas": _want_all(state)}
+
+
+def _running(_state: JobState, _: e.PhaseEntered) -> Changes:
+    return {"has_run": True}
+
+
+def _ended(state: JobState, event: e.PhaseEntered) -> Changes:
+    ended: Changes = {"completed_at": event.at, "timers": {}, "failure": event.cause}
+    return ended | {"replicas": _want_none(state)}
+
+
+_BRINGS: Final[Mapping[Phase, Callable[[JobState, e.PhaseEntered], Changes]]] = {
+    Phase.PENDING: _pending,
+    Phase.PAUSED: _paused,
+    Phase.RESUMING: _resuming,
+    Phase.RUNNING: _running,
+    Phase.SUCCEEDED: _ended,
+    Phase.FAILED: _ended,
+}
 
 
 def _want_all(state: JobState) -> dict[ReplicaName, ReplicaState]:
     """A new start: every replica of the scale is wanted, and what happened before it no longer counts."""
-    scale = frozenset(state.running_plan.replicas())
-    return {
-        name: replica.moved(Move.BEGUN, row=0, held_until=None) if name in scale else replica
-        for name, replica in state.replicas.items()
-    }
+    replicas = dict(state.replicas)
+    for replica in islice(state.replicas.values(), state.running_plan.scale):
+        replicas[replica.name] = changed(replica.moved(_BEGUN), row=0, held_until=None)
+    return replicas
 
 
 def _want_none(state: JobState) -> dict[ReplicaName, ReplicaState]:
-    return {name: replica.moved(Move.STOOD_DOWN) for name, replica in state.replicas.items()}
+    return {name: replica.moved(_STOOD_DOWN) for name, replica in state.replicas.items()}

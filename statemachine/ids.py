@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, NewType
+from typing import Final, NewType, cast
 
 JobUid = NewType("JobUid", str)
 """`metadata.uid` of the job object: the key of everything; a name used again is another job."""
@@ -37,6 +37,11 @@ CLUSTER_DOMAIN: Final = "cluster.domain"
 def replica_name(type_: str, index: int) -> ReplicaName:
     """The name of the replica `index` (≥ 0) of replica type `type_`."""
     return ReplicaName(f"{type_}-{index}")
+
+
+def replica_names(type_: str, scale: int) -> list[ReplicaName]:
+    """The names of all replicas of a type that has `scale` of them, in order."""
+    return cast("list[ReplicaName]", [f"{type_}-{index}" for index in range(scale)])
 
 
 def split_replica(name: ReplicaName) -> tuple[str, int]:

@@ -5,6 +5,9 @@ from statemachine.ids import PodUid
 from statemachine.replicas import Move
 from statemachine.state import ReplicaPhase, ReplicaState, changed
 
+_CREATED, _STARTED, _UPDATED = Move.CREATED, Move.STARTED, Move.UPDATED
+_NO_POD = PodUid("")
+
 _DISMISSALS = {
     (False, False): Move.DISMISSED,
     (False, True): Move.DISMISSED_UNLESS_ENDED,
@@ -16,7 +19,7 @@ _DISMISSALS = {
 
 def created(replica: ReplicaState, event: e.ReplicaCreated) -> ReplicaState:
     """The pod was observed."""
-    return replica.moved(Move.CREATED, uid=event.uid, containers=event.containers)
+    return changed(replica.moved(_CREATED), uid=event.uid, containers=event.containers)
 
 
 def delayed(replica: ReplicaState, event: e.ReplicaDelayed) -> ReplicaState:
@@ -26,15 +29,15 @@ def delayed(replica: ReplicaState, event: e.ReplicaDelayed) -> ReplicaState:
 
 def updated(replica: ReplicaState, event: e.ReplicaUpdated) -> ReplicaState:
     """What is known of the pod beside its phase is news."""
-    return replica.moved(
-        Move.UPDATED, containers=event.containers, ready=event.ready, deleting=event.deleting
+    return changed(
+        replica.moved(_UPDATED), containers=event.containers, ready=event.ready, deleting=event.deleting
     )
 
 
 def unreachable(replica: ReplicaState, event: e.ReplicaUnreachable) -> ReplicaState:
     """The pod is out of sight since then."""
-    return replica.moved(
-        Move.UNREACHABLE,
+    return changed(
+        replica.moved(Move.UNREACHABLE),
         containers=event.containers,
         unknown_at=event.at,
         unknown_written=event.written_at,
@@ -44,15 +47,15 @@ def unreachable(replica: ReplicaState, event: e.ReplicaUnreachable) -> ReplicaSt
 def restarted(replica: ReplicaState, event: e.RestartScheduled) -> ReplicaState:
     """The pod leaves for another."""
     move = Move.RESTARTED_AFTER_SUCCESS if event.after_success else Move.RESTARTED
-    return replica.moved(move, leaving="restart", restarts=replica.restarts + 1)
+    return changed(replica.moved(move), leaving="restart", restarts=replica.restarts + 1)
 
 
 def requested(replica: ReplicaState, move: Move, attempt: int, row: int) -> ReplicaState:
     """A pod of `attempt` is awaited, of which nothing is known."""
-    return replica.moved(
-        move,
+    return changed(
+        replica.moved(move),
         attempt=attempt,
-        uid=PodUid(""),
+        uid=_NO_POD,
         containers=(),
         node="",
         ready=False,
@@ -65,8 +68,8 @@ def requested(replica: ReplicaState, move: Move, attempt: int, row: int) -> Repl
 
 def started(replica: ReplicaState, event: e.ReplicaStarted) -> ReplicaState:
     """The pod runs."""
-    return replica.moved(
-        Move.STARTED,
+    return changed(
+        replica.moved(_STARTED),
         uid=event.uid,
         containers=event.containers,
         node=event.node,
@@ -79,7 +82,7 @@ def ended(
     replica: ReplicaState, event: e.ReplicaSucceeded | e.ReplicaFailed | e.ReplicaEnded, move: Move
 ) -> ReplicaState:
     """The pod has ended, as `move` says."""
-    return replica.moved(move, uid=event.uid, containers=event.containers, ready=False)
+    return changed(replica.moved(move), uid=event.uid, containers=event.containers, ready=False)
 
 
 def denied(replica: ReplicaState, event: e.RestartDenied) -> ReplicaState:
@@ -92,12 +95,12 @@ def denied(replica: ReplicaState, event: e.RestartDenied) -> ReplicaState:
 def dismissed(replica: ReplicaState, event: e.ReplicaDismissed) -> ReplicaState:
     """The pod is to go."""
     spared = event.unless_ended and not replica.ended  # one that ended in a deletion neither runs nor stays
-    return replica.moved(_DISMISSALS[event.again, spared], leaving=event.why, counted=event.counted)
+    return changed(replica.moved(_DISMISSALS[event.again, spared]), leaving=event.why, counted=event.counted)
 
 
 def gone(replica: ReplicaState, move: Move) -> ReplicaState:
     """The pod is gone. A replica of the scale keeps its exit codes."""
-    return replica.moved(move, uid=PodUid(""), ready=False, deleting=False)
+    return changed(replica.moved(move), uid=_NO_POD, ready=False, deleting=False)
 
 
 def forgotten(replica: ReplicaState) -> ReplicaState:

@@ -280,16 +280,11 @@ def _complete(steps: Steps[Stage], stages: Iterable[Stage]) -> Steps[Stage]:
 
 
 _ROWS: Final = {row.move: row for row in TABLE}
-_AFTER: Final = {
+STEPS: Final[Mapping[Move, tuple[Steps[Pod], Steps[Wish], Steps[Progress]]]] = {
     row.move: (_complete(row.pod, Pod), _complete(row.wish, Wish), _complete(row.progress, Progress))
     for row in TABLE
 }
-
-
-def after(move: Move, pod: Pod, wish: Wish, progress: Progress) -> tuple[Pod, Wish, Progress]:
-    """The stages of a replica after `move`; one that the table does not have may stand in an old log."""
-    pods, wishes, courses = _AFTER[move]
-    return pods[pod], wishes[wish], courses[progress]
+"""Move → what it makes of every stage; also of those that the table does not have, which may stand in an old log."""
 
 
 # ---- reports -------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ meanwhile.
 from collections.abc import Iterator
 from enum import StrEnum
 
-from statemachine.ids import ReplicaName, replica_name, split_replica
+from statemachine.ids import ReplicaName, replica_names, split_replica
 from statemachine.wire import Wire
 
 
@@ -93,8 +93,7 @@ class Plan(Wire):
     def replicas(self) -> Iterator[ReplicaName]:
         """Every replica of the current scale, in order: by type as the spec lists them, then by index."""
         for type_ in self.types:
-            for index in range(type_.scale):
-                yield replica_name(type_.type, index)
+            yield from replica_names(type_.type, type_.scale)
 
     def holds(self, replica: ReplicaName) -> bool:
         """The replica belongs to the current scale."""

@@ -117,7 +117,7 @@ def _observed(
     containers = merged(replica.containers, observation.containers)
     if not replica.uid:
         yield ReplicaCreated(replica=replica.name, uid=observation.uid, containers=containers)
-        replica = replica.moved(Move.CREATED, uid=observation.uid, containers=containers)
+        replica = changed(replica.moved(Move.CREATED), uid=observation.uid, containers=containers)
     event = _event(kind, state, replica, observation, containers)
     if event is not None:
         yield event

@@ -96,14 +96,14 @@ MUTANTS: Final = (
     ),
     _evolve(
         "resume-keeps-the-start",
-        'return entered | {"started_at": event.at, "starts": starts,',
-        'return entered | {"starts": starts,',
+        'return {"started_at": event.at, "starts": state.starts + 1,',
+        'return {"starts": state.starts + 1,',
     ),
     _evolve("end-keeps-timers", '{"completed_at": event.at, "timers": {}, ', '{"completed_at": event.at, '),
     _evolve(
         "resumed-replicas-keep-their-row",
-        "replica.moved(Move.BEGUN, row=0, held_until=None)",
-        "replica.moved(Move.BEGUN)",
+        "changed(replica.moved(_BEGUN), row=0, held_until=None)",
+        "replica.moved(_BEGUN)",
     ),
     _conditions(
         "time-moves",

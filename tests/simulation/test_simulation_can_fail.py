@@ -14,7 +14,7 @@ from statemachine.engine.embedded import Engine
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName, Seq
 from statemachine.kind import Budget
 from statemachine.log.port import Record
-from statemachine.replicas import REPORTS, Move, Pod, Progress, Wish, after
+from statemachine.replicas import REPORTS, STEPS, Progress
 from statemachine.rules import creation, pods
 from tests.simulation import chaos
 from tests.simulation.at_rest import no_end_is_lost
@@ -92,10 +92,9 @@ def a_pod_that_is_to_go_starts(patch: pytest.MonkeyPatch) -> None:
 
 
 def progress_stays(patch: pytest.MonkeyPatch) -> None:
-    def stays(move: Move, pod: Pod, wish: Wish, progress: Progress) -> tuple[Pod, Wish, Progress]:
-        return *after(move, pod, wish, progress)[:2], progress
-
-    patch.setattr(import_module("statemachine.state"), "after", stays)
+    stays = {progress: progress for progress in Progress}
+    steps = {move: (of_pods, of_wishes, stays) for move, (of_pods, of_wishes, _) in STEPS.items()}
+    patch.setattr(import_module("statemachine.state"), "STEPS", steps)
 
 
 @pytest.mark.parametrize("breaking", [a_pod_that_is_to_go_starts, progress_stays])

@@ -8,8 +8,8 @@ from statemachine.events import ReplicaRequested
 from statemachine.evolve import fold
 from statemachine.ids import replica_name
 from statemachine.log.codec import decode_state, encode_state
-from statemachine.replicas import LEAVES, OPEN, TABLE, Move, Pod, Progress, Report, Row, Wish, after, news
-from statemachine.state import ReplicaPhase, ReplicaState
+from statemachine.replicas import LEAVES, OPEN, STEPS, TABLE, Move, Pod, Report, Row, Wish, news
+from statemachine.state import ReplicaPhase, ReplicaState, changed
 from tests.support.scenario import Story, workers
 
 NAME = replica_name("worker", 0)
@@ -21,8 +21,10 @@ def test_every_move_has_one_row() -> None:
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.move)
 def test_a_move_leads_where_its_row_says(row: Row) -> None:
+    pods, wishes, courses = STEPS[row.move]
     for pod, wish, progress in product(row.pod, row.wish, row.progress):
-        assert after(row.move, pod, wish, progress) == (row.pod[pod], row.wish[wish], row.progress[progress])
+        led_to = (pods[pod], wishes[wish], courses[progress])
+        assert led_to == (row.pod[pod], row.wish[wish], row.progress[progress])
 
 
 @pytest.mark.parametrize(
@@ -35,11 +37,13 @@ def test_a_move_leads_where_its_row_says(row: Row) -> None:
     ],
 )
 def test_a_step_that_the_table_lacks_still_folds(move: Move, pod: Pod, then: Pod) -> None:
-    assert after(move, pod, Wish.WANTED, Progress.UP)[0] is then
+    assert STEPS[move][0][pod] is then
 
 
 def test_a_replica_that_stays_has_no_reason_to_leave() -> None:
-    dismissed = ReplicaState(NAME, pod=Pod.RUNNING).moved(Move.DISMISSED, leaving="scale", counted=True)
+    dismissed = changed(
+        ReplicaState(NAME, pod=Pod.RUNNING).moved(Move.DISMISSED), leaving="scale", counted=True
+    )
     assert (dismissed.wish in LEAVES, dismissed.leaving, dismissed.counted) == (True, "scale", True)
     released = dismissed.moved(Move.RELEASED)
     assert (released.wish, released.leaving, released.counted) == (Wish.UNWANTED, "", False)
@@ -58,7 +62,7 @@ def test_a_pod_that_has_ended_has_no_news() -> None:
 def test_a_pod_that_ended_in_its_deletion_keeps_its_phase() -> None:
     for pod in OPEN:
         replica = ReplicaState(NAME, pod=pod, wish=Wish.LEAVING)
-        assert replica.moved(Move.ENDED, leaving="scale").phase is replica.phase is ReplicaPhase(pod.value)
+        assert replica.moved(Move.ENDED).phase is replica.phase is ReplicaPhase(pod.value)
 
 
 def test_the_phase_of_a_stage_is_one_of_the_seven() -> None:
