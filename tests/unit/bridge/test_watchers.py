@@ -527,6 +527,23 @@ async def test_a_pod_whose_labels_were_edited_before_its_first_report_is_reporte
         assert signals.jobs == [J1]
 
 
+async def test_the_name_of_a_pod_is_compared_with_its_replica_s_until_the_log_has_its_job() -> None:
+    asked: list[ReplicaName] = []
+
+    def pod_name(_: JobUid, replica: ReplicaName) -> str:
+        asked.append(replica)
+        return f"mnist-7ac1b-{replica}"
+
+    again = [Change(Verb.MODIFIED, POD, AT)] * 5
+    script: Script = [added(JOB), added(POD), *again, Synced(AT)]
+    async with following(script, log=LogOf(pod_name=pod_name)):
+        assert asked == [W0] * 6  # the log does not have the job
+    asked.clear()
+    log = LogOf(pod_name=pod_name, kind_of=lambda _: "PyTorchTrainingJob")
+    async with following(script, log=log):
+        assert asked == [W0] * 2
+
+
 async def test_the_end_of_a_pod_whose_labels_were_edited_before_its_first_report_is_not_another_s() -> None:
     edited = {
         **POD,

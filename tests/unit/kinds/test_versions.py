@@ -13,6 +13,7 @@ from statemachine.kinds.common import stored
 from statemachine.kinds.common.kind import ModelKind
 from statemachine.kinds.common.stored import Version
 from statemachine.log.codec import decode
+from statemachine.rulebook import Draft
 from statemachine.schema.problems import parsed
 from statemachine.state import JobState
 from tests.support.pytorchjob import TorchStory, training
@@ -68,6 +69,23 @@ def test_a_change_is_judged_by_the_spec_before_it_and_the_one_behind_it(
     assert taken(calls) == {"parsed": 1, "judged": 2}
     assert [child.build() for child in desired(story.state)]
     assert taken(calls) == {}
+
+
+@pytest.mark.parametrize("make", STORIES)
+def test_the_rules_are_asked_once_of_a_spec_by_itself(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    drafts: list[Draft] = []
+    findings = ModelKind._findings
+
+    def kept(kind: Any, draft: Draft) -> Any:
+        drafts.append(draft)
+        return findings(kind, draft)
+
+    monkeypatch.setattr(ModelKind, "_findings", kept)
+    story = make().submit()
+    first = story.state.spec
+    story.at(1).edit(runPolicy={"backoffLimit": 7})
+    assert [draft.spec for draft in drafts if draft.old is None] == [first]
+    assert [draft.old for draft in drafts if draft.old is not None] == [first]
 
 
 def test_what_is_refused_is_parsed_once_and_leaves_the_version_that_holds(calls: Counter[str]) -> None:

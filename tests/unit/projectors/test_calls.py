@@ -1,17 +1,21 @@
 """What a visit to a job's children asks of the cluster, call by call, and what it reports of the answers."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
 
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
+from projectors import children
 from projectors.base import Quarantine
+from projectors.diff import Write, diff
 from projectors.taking_back import take_back
 from statemachine.errors import ClusterUnavailable, Missing, Refused
 from statemachine.ids import ATTEMPT
 from statemachine.observations import PodObserved, WriteRefused
+from statemachine.state import JobState, changed
 from tests.support.scenario import API, KIND, UID, Story, workers
-from tests.support.simulated import on_simulated_time
+from tests.support.simulated import on_simulated_time, run_simulated
 from tests.unit.projectors.visits import Visits
 
 POD: Final = "Pod/mnist-7ac1b-worker-0"
@@ -42,6 +46,28 @@ async def test_a_child_is_deleted_by_its_uid() -> None:
     await visits.visit()
     (call,) = visits.cluster.made("delete")
     assert (call.ref, call.uid, call.version) == (Ref.of(pod), pod["metadata"]["uid"], "")
+
+
+@pytest.mark.parametrize("is_another", [False, True])
+def test_children_are_compared_again_only_if_the_latest_state_is_another(
+    is_another: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[JobState] = []
+
+    def noted(state: JobState, *arguments: Any) -> Iterator[Write]:
+        compared.append(state)
+        return diff(state, *arguments)
+
+    async def visited() -> None:
+        visits = Visits(Story(workers(1)).submit())
+        if is_another:
+            visits.states.newest = changed(visits.story.state, generation=2)
+        await visits.visit()
+        assert len(visits.cluster.made("create")) == 1
+
+    monkeypatch.setattr(children, "diff", noted)
+    run_simulated(visited(), seed=1)
+    assert [state.generation for state in compared] == ([1, 2] if is_another else [1])
 
 
 @on_simulated_time

@@ -9,11 +9,13 @@ from typing import Any, cast
 import pytest
 
 from k8s_bridge.port import Cluster, Ref
+from projectors import status
 from projectors.status import MOST_KEPT, Status
 from projectors.workqueue import WorkQueue
 from statemachine.errors import ClusterUnavailable, Missing, Refused
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, Seq
+from statemachine.redact import redacted
 from statemachine.state import JobState
 from tests.support.pytorchjob import TorchStory, training
 from tests.support.scenario import UID, Story, workers
@@ -123,6 +125,29 @@ def test_a_status_is_written_once_however_often_it_is_looked_at() -> None:
         assert life.cluster.writes == [life.story.status]
 
     lived(what)
+
+
+def test_a_condition_is_searched_for_secrets_once_though_every_status_shows_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searched: list[str] = []
+
+    def noted(condition: dict[str, str], *beside: Any) -> Any:
+        searched.append(condition["message"])
+        return redacted(condition, *beside)
+
+    async def what(life: Life) -> None:
+        life.entry()
+        await asyncio.sleep(60)
+        life.story.all_pods("Running")
+        life.entry()
+        await asyncio.sleep(60)
+        assert len(life.cluster.writes) == 2
+        assert [condition["message"] for condition in life.cluster.status["conditions"]] == searched
+
+    monkeypatch.setattr(status, "redacted", noted)
+    status._quoting_nothing.cache_clear()
+    lived(what, Story(workers(1)).submit())
 
 
 def test_a_status_that_is_there_already_is_not_written() -> None:
