@@ -166,6 +166,8 @@ def _pod(
 ) -> Iterator[Write]:
     uid = PodUid(_uid(manifest))
     replica_of_pod = by_uid.get(uid)
+    if replica_of_pod is not None and desired_child is not None and _runs_as_wished(replica_of_pod, manifest):
+        return
     if replica_of_pod is None:
         if desired_child is not None and _replica_name(manifest) != desired_child.replica:
             yield Relabel(Ref.of(manifest), uid, desired_child.build()["metadata"]["labels"])
@@ -207,6 +209,19 @@ def _pod(
         releases = [Release(Ref.of(manifest), uid)]
     # a released pod vanishes at its deletion; but the release changes the version that a deletion may depend on
     yield from [*deletes, *releases] if state.deleted else [*releases, *deletes]
+
+
+def _runs_as_wished(replica: ReplicaState, manifest: Manifest) -> bool:
+    """Nothing is to be done about a desired pod that the log has: true of most pods, most of the time.
+
+    Each question that follows otherwise would say so, too, and there are many for a job of a thousand replicas.
+    """
+    return (
+        replica.lives
+        and manifest.get("status", {}).get("phase") == "Running"
+        and "deletionTimestamp" not in manifest["metadata"]
+        and is_controlled(manifest)
+    )
 
 
 def _is_not_understood(state: JobState) -> bool:

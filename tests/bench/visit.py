@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from k8s_bridge.port import Manifest
+from k8s_bridge.port import EVIDENCE, Manifest
 from projectors.diff import diff
 from projectors.status import digest_of
 from statemachine.desired import desired
@@ -34,5 +34,6 @@ def _live(state: JobState, child: Child) -> Manifest:
     """The child as the cluster has it."""
     made = child.build()
     uid = state.replicas[child.replica].uid if child.replica else f"uid of {child.name}"
-    meta = made["metadata"] | {"uid": uid, "resourceVersion": "1"}
+    held = {"finalizers": [EVIDENCE]} if child.replica else {}
+    meta = made["metadata"] | {"uid": uid, "resourceVersion": "1", **held}
     return made | {"metadata": meta, "status": {"phase": "Running"}}
