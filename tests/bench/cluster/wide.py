@@ -19,8 +19,8 @@ _JOB: Final = "wide"
 _PATIENCE: Final = 600.0
 _STEP: Final = 30.0
 """Seconds in which a replica is replaced."""
-_REST: Final = 1.0
-"""Seconds between two failures: each hits a job at rest."""
+_REST: Final = 3.0
+"""Seconds between two failures: each hits a job at rest, whose status was written and which was visited once more."""
 
 
 async def wide_job(program: Program, process: Process, plane: Plane, failures: int) -> Run:
