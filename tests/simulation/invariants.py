@@ -13,7 +13,7 @@ from k8s_bridge.stored import controller
 from statemachine.ids import JobUid
 from tests.simulation.at_rest import OF_JOBS, OF_THE_END, OF_THE_WHOLE, announced_once
 from tests.simulation.histories import Story
-from tests.simulation.of_changes import OF_CHANGES, Sight
+from tests.simulation.of_changes import OF_CHANGES, OF_OTHER_CHANGES, Sight
 from tests.simulation.of_entries import OF_ENTRIES, OF_HISTORIES
 from tests.simulation.verdicts import Tally
 from tests.simulation.world import Broken, World
@@ -46,19 +46,19 @@ class Watch:
             if record.job in self._world.untold:
                 continue
             story = self.stories.get(record.job) or self.stories.setdefault(record.job, Story(record.job))
-            step = story.add(record)
+            step, about = story.add(record), f"entry {record.seq} of {record.job}"
             for rule in OF_ENTRIES:
-                verdicts = rule(self._world, story, step)
-                self._demand(f"entry {record.seq} of {record.job}", rule, verdicts)
+                self._demand(about, rule, rule(self._world, story, step))
 
     def _changed(self, change: Change) -> None:
         self.entries()
         meta = change.object["metadata"]
         if (controller(change.object) or meta["uid"]) in self._world.untold:
             return  # the histories that these rules know end before what a newer release wrote
-        for rule in OF_CHANGES:
-            verdicts = rule(self._world, self.stories, change, self._sight)
-            self._demand(f"{change.verb} {change.object['kind']} {meta['name']}", rule, verdicts)
+        kind = change.object["kind"]
+        about = f"{change.verb} {kind} {meta['name']}"
+        for rule in OF_CHANGES if kind == "Pod" else OF_OTHER_CHANGES:
+            self._demand(about, rule, rule(self._world, self.stories, change, self._sight))
 
     def _demand(self, what: str, rule: Any, verdicts: Any) -> None:
         try:

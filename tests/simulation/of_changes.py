@@ -178,13 +178,15 @@ def _named(manifest: Manifest) -> str:
     return f"{manifest['kind']} {manifest['metadata']['name']} {manifest['metadata']['uid']}"
 
 
+OF_OTHER_CHANGES: Final = (children_are_of_known_jobs, a_status_is_that_of_an_entry)
+"""Those that say something of objects that are no pods."""
+
 OF_CHANGES: Final = (
     pods_are_made_once,
     pods_have_values,
     pods_follow_their_entries,
     one_pod_of_a_replica_lives,
-    children_are_of_known_jobs,
     evidence_is_kept_until_the_end_is_told,
     deletions_follow_their_entries,
-    a_status_is_that_of_an_entry,
+    *OF_OTHER_CHANGES,
 )

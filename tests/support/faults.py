@@ -23,7 +23,7 @@ from statemachine.log.port import DeadLetter, EntryDraft, NewRecords, Record, Sa
 from tests.support.fate import Fate, Passages
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.memory_log import MemoryLog
-from tests.support.simulated import LoopClock
+from tests.support.simulated import LoopClock, passing
 
 
 @dataclass
@@ -155,7 +155,8 @@ class Weather:
 
     def strikes(self, fault: str) -> bool:
         """The fault of this name happens now, by its odds or because it lasts; then it is counted."""
-        lasts = asyncio.get_running_loop().time() < self.until.get(fault, 0.0)
+        until = self.until.get(fault)
+        lasts = until is not None and asyncio.get_running_loop().time() < until
         if not lasts and not self.fate.strikes(fault, getattr(self.odds, fault)):
             return False
         self.happened[fault] += 1
@@ -200,7 +201,7 @@ class Life:
         self.check()
         if self.frozen_until:
             await self.thawed()
-        await asyncio.sleep(self.weather.way(point))
+        await passing(self.weather.way(point))
         self.check()
         if point:
             self.pass_by(point)

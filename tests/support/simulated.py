@@ -157,6 +157,19 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         return timers[0][0]
 
 
+def passing(seconds: float) -> asyncio.Future[None]:
+    """Done so many seconds from now: awaited like a sleep, for less."""
+    loop = asyncio.get_running_loop()
+    passed: asyncio.Future[None] = loop.create_future()
+    loop.call_later(seconds, _pass, passed)
+    return passed
+
+
+def _pass(waited_for: asyncio.Future[None]) -> None:
+    if not waited_for.done():
+        waited_for.set_result(None)
+
+
 def run_simulated(
     coro: Coroutine[Any, Any, T], seed: int, loop: Callable[[], SimulatedLoop] = SimulatedLoop
 ) -> T:
