@@ -208,9 +208,6 @@ class EventLog(ReadableLog, Protocol):
         `source`: see Saved.
         """
 
-    async def drop_snapshots(self) -> None:
-        """Deletes all snapshots, which costs only time."""
-
     async def checkpoint(self, reader: str) -> Position:
         """The position that `reader` has saved; 0 without one, or (Kafka) a week after the last."""
 

@@ -147,10 +147,6 @@ class SqliteLog:
         """See EventLog. Observations have no places here: `source` is not kept."""
         await self._change(partial(sqlite_snapshots.save, position, snapshots, self._seal, self._held))
 
-    async def drop_snapshots(self) -> None:
-        """See EventLog."""
-        await self._change(sqlite_snapshots.drop)
-
     async def _change(self, work: Callable[[sqlite3.Connection], sqlite_snapshots.HeldSnapshots]) -> None:
         self._held = None  # if the change fails half-way, the next one reads the table again
         self._held = await self.store.run(work)

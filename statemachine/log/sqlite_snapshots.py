@@ -153,15 +153,6 @@ def save(
     return HeldSnapshots(total)
 
 
-def drop(db: sqlite3.Connection) -> HeldSnapshots:
-    """See EventLog.drop_snapshots."""
-    db.execute("DELETE FROM snapshots")
-    db.execute("DELETE FROM snapshot_macs")
-    _save_checkpoint(_COVERED, 0, db)
-    _save_checkpoint(_COUNT, 0, db)
-    return HeldSnapshots()
-
-
 def _remove(numbers: Sequence[int], db: sqlite3.Connection) -> None:
     rows = [(number,) for number in numbers]
     db.executemany("DELETE FROM snapshots WHERE rowid = ?", rows)

@@ -36,9 +36,9 @@ OVERRIDES: Final = frozenset(
 """Methods that libraries call, because a class of theirs has them: uvicorn, prometheus_client, PyYAML, Faust and
 aiokafka."""
 
-WAITING: Final = frozenset({"drop_snapshots", "other_scheduler"})
-"""Reached by tests alone, and to be used or to go: a log without snapshots is what tests compare with, and a warning
-that PyTorchJobs have in their specification changes what is decided."""
+WAITING: Final = frozenset({"other_scheduler"})
+"""Reached by tests alone, and to be used or to go: a warning that PyTorchJobs have in their specification changes
+what is decided."""
 
 _IDENTIFIERS: Final = re.compile(r"[\w.:\[\]]{1,400}")
 

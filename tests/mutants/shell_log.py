@@ -318,14 +318,6 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         (_PORT, "tests/unit/engine/test_ended_jobs.py"),
     ),
     Mutant(
-        "snapshots-dropped-ones-cover",
-        _SNAPSHOTS,
-        "    _save_checkpoint(_COVERED, 0, db)\n    _save_checkpoint(_COUNT, 0, db)\n",
-        "    pass\n",
-        _ON_PORT,
-        "Where there are no snapshots nothing is covered, whatever position is kept.",
-    ),
-    Mutant(
         "seal-key-and-value-run-together",
         _SEAL,
         'b"%d %b%b" % (len(key), key, value)',

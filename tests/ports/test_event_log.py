@@ -346,8 +346,6 @@ async def test_of_closed_jobs_only_the_last_entries_are_needed_to_go_on(log: Eve
         9,
         {JOB: (1, False), OTHER: (3, True)},
     )
-    await log.drop_snapshots()
-    assert await log.saved() == (0, [], {}, 0)
 
 
 async def test_a_closed_job_may_have_a_snapshot_without_a_state(log: EventLog) -> None:
@@ -355,14 +353,6 @@ async def test_a_closed_job_may_have_a_snapshot_without_a_state(log: EventLog) -
     assert await log.saved() == (7, [], {JOB: 3}, 0)
     _, [kept] = await log.snapshots()
     assert (kept.seq, kept.version, kept.closed) == (3, UNUSABLE, True)
-
-
-async def test_dropped_snapshots_are_gone_and_cover_nothing(log: EventLog) -> None:
-    given = await log.append(history(2))
-    await log.save_snapshots(2, [snapshot(JOB)])
-    await log.drop_snapshots()
-    assert await log.snapshots() == (0, [])
-    assert await records(log) == list(given)
 
 
 # ---- checkpoints ----

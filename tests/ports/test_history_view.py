@@ -458,7 +458,7 @@ async def test_wherever_view_and_snapshots_are_a_projector_goes_on_as_if_it_had_
                 projector = HistoryProjector(log, database)
                 await projector.advance()
             case 5:
-                await log.drop_snapshots()
+                log.forget_snapshots()
             case _:
                 pass
     await projector.advance()

@@ -13,7 +13,7 @@ from tests.support.memory_log import MemoryLog
 
 async def snapshots_deleted(world: World) -> None:
     """Somebody deletes all of them between two lives of a controller."""
-    await _between_lives(world, "snapshots_deleted", _delete)
+    await _between_lives(world, "snapshots_deleted", MemoryLog.forget_snapshots)
 
 
 async def snapshots_older(world: World) -> None:
@@ -45,11 +45,6 @@ async def _between_lives(world: World, fault: str, change: Callable[[MemoryLog],
         world.fault(fault)
         world.earlier.append((world.log._covered, dict(world.log._snapshots)))
         change(world.log)
-
-
-def _delete(log: MemoryLog) -> None:
-    log._snapshots.clear()
-    log._covered = 0
 
 
 def _put_back(log: MemoryLog, world: World) -> None:

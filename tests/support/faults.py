@@ -325,11 +325,6 @@ class FaultyLog:
         await self._log.save_snapshots(position, snapshots, source)
         await self._life.travel("after save_snapshots")
 
-    async def drop_snapshots(self) -> None:
-        """See EventLog."""
-        await self._meet()
-        await self._log.drop_snapshots()
-
     async def checkpoint(self, reader: str) -> Position:
         """See EventLog."""
         await self._meet("before checkpoint")

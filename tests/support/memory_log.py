@@ -113,8 +113,8 @@ class MemoryLog:
         self._snapshots.update((snapshot.job, snapshot) for snapshot in snapshots)
         self._covered, self._source = position, source
 
-    async def drop_snapshots(self) -> None:
-        """See EventLog."""
+    def forget_snapshots(self) -> None:
+        """Somebody deletes all of them."""
         self._snapshots.clear()
         self._covered = 0
 

@@ -270,16 +270,6 @@ class KafkaLog:
                     self._appended.pop(snapshot.job, None)
                     self._read.pop(snapshot.job, None)
 
-    async def drop_snapshots(self) -> None:
-        """See EventLog."""
-        writer = self._writing()
-        if await self._has(self._jobs):
-            await self._whole(self._drop(writer))
-
-    async def _drop(self, writer: Writer) -> None:
-        async with self._saving:
-            await self._snapshots.drop(writer)
-
     async def _has(self, topic: Partition) -> bool:
         return (await parts(self.address)).get(topic.topic, 0) > self.partition
 

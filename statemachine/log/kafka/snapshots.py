@@ -172,16 +172,6 @@ class Snapshots:
             self._covered = upto
         held.refused.clear()
 
-    async def drop(self, writer: Writer) -> None:
-        """See EventLog.drop_snapshots."""
-        held = await self._known()
-        pages = (CLOSED + b"%d" % number for number in range(held.number + 1))
-        jobs = (job.encode() for job in held.open)
-        rows = [Row(key, None) for key in dict.fromkeys((COVERED, *pages, *jobs, *sorted(held.refused)))]
-        for part in _parts([_Write(row) for row in rows]):
-            await self._write(writer, [write.row for write in part])
-        self._held, self._covered = _Held(), 0
-
     async def _known(self) -> _Held:
         if self._held is None:
             await self.load()

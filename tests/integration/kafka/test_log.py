@@ -326,8 +326,6 @@ async def test_the_last_page_of_closed_jobs_is_filled_by_the_next_owner(again: O
     log = await again()
     covered, snapshots, ended, _ = await log.saved()
     assert (covered, len(snapshots), len(ended)) == (9, 0, 1500)
-    await log.drop_snapshots()
-    assert await (await again()).saved() == (0, [], {}, 0)
 
 
 async def test_large_snapshots_are_saved_too(again: Open) -> None:
@@ -511,7 +509,6 @@ async def test_without_the_topic_of_snapshots_there_are_none_and_the_log_goes_on
     await reader.recover(log)
     with pytest.raises(LogUnavailable, match=r"topic \S+\.jobs does not exist"):
         await log.save_snapshots(3, reader.unsaved())
-    await log.drop_snapshots()
     assert seqs(await log.append(numbered(4, 4))) == [4]
 
 

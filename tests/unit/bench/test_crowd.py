@@ -1,11 +1,12 @@
 """Stores of many jobs that are all alike are such as a controller would have written."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from statemachine.decide import decide
 from statemachine.evolve import fold
 from statemachine.ids import JobUid
-from statemachine.log.port import ReadableLog
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.phases import Phase
@@ -15,15 +16,13 @@ LIVE, ENDED = 3, 4
 
 
 async def test_jobs_fold_from_their_entries_to_what_their_snapshots_say(tmp_path: Path) -> None:
-    await write_store(tmp_path / "store.db", LIVE, ENDED)
-    log = await SqliteLog.open(tmp_path / "store.db")
-    try:
-        restored = await _recovered(log)
-        assert (len(restored.open_jobs), len(restored.forgotten)) == (LIVE, ENDED)
-        await log.drop_snapshots()
-        folded = await _recovered(log)
-    finally:
-        await log.close()
+    store = tmp_path / "store.db"
+    await write_store(store, LIVE, ENDED)
+    restored = await _recovered(store)
+    assert (len(restored.open_jobs), len(restored.forgotten)) == (LIVE, ENDED)
+    with closing(sqlite3.connect(store, isolation_level=None)) as db:
+        assert db.execute("DELETE FROM snapshots").rowcount == LIVE + ENDED
+    folded = await _recovered(store)
     assert folded.skipped == 0
     assert folded.position == restored.position
     assert folded.forgotten == restored.forgotten
@@ -35,9 +34,12 @@ async def test_jobs_fold_from_their_entries_to_what_their_snapshots_say(tmp_path
     assert len(names) == LIVE
 
 
-async def _recovered(log: ReadableLog) -> Reader:
-    reader = Reader(keeps=0)
-    await reader.recover(log)
+async def _recovered(store: Path) -> Reader:
+    log, reader = await SqliteLog.open(store), Reader(keeps=0)
+    try:
+        await reader.recover(log)
+    finally:
+        await log.close()
     return reader
 
 
