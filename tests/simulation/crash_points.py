@@ -146,19 +146,16 @@ HISTORY: Final[Mapping[str, int]] = {
 }
 """Those of the database of the history."""
 
-LETTERS: Final[Mapping[str, int]] = dict.fromkeys(
-    (
-        "before add_dead_letter",
-        "after add_dead_letter",
-        "before dead_letters",
-        "after dead_letters",
-        "before dead_letter_count",
-        "after dead_letter_count",
-        "before note_retry",
-        "after note_retry",
-    ),
-    1,
-)
+LETTERS: Final[Mapping[str, int]] = {
+    "before add_dead_letter": 1,
+    "after add_dead_letter": 1,
+    "before dead_letters": 1,
+    "after dead_letters": 1,
+    "before note_retry": 1,
+    "after note_retry": 1,
+    "before dead_letter_count": 2,
+    "after dead_letter_count": 2,
+}
 """Those of dead letters, where observations cannot be decided."""
 
 POINTS: Final[Mapping[str, int]] = {**USUAL, **INBOX, **HISTORY, **LETTERS}
