@@ -35,6 +35,7 @@ from projectors.diff import (
     attempt_of,
     diff,
 )
+from projectors.leisure import Leisure, Rush
 from projectors.taking_back import may_be_taken_back, take_back
 from statemachine import events as e
 from statemachine.desired import desired
@@ -61,6 +62,9 @@ _OPTIONAL_AGAIN: Final = 60.0
 _UNHEARD_AGAIN: Final = 10.0
 """Seconds until the next look for children that the log may not have. A child that vanishes while the watches begin
 anew was never shown, so no watch shows its deletion. A look at the index costs no request."""
+
+_RELEASED_WITHIN: Final = 30.0
+"""Seconds for which the finalizer of a pod that stays lets more urgent writes pass. A deletion ends that at once."""
 
 _REPORTED_WITHIN: Final = timedelta(seconds=10)
 """How long a watch may take to report a pod of ours that is gone; after that the projector reports it."""
@@ -133,7 +137,8 @@ class Children:
     """The level projector of child objects.
 
     `evidence` says whether pods get the evidence finalizer; `generators` make the data that `Child.generates` names;
-    `confirming` compares the job object with the state; `env_values` resolves the references to values in the log.
+    `confirming` compares the job object with the state; `env_values` resolves the references to values in the log;
+    `rush` is what tells all projectors that there are writes which somebody waits for.
     """
 
     name = "children"
@@ -149,8 +154,11 @@ class Children:
         generators: Mapping[str, Generate] = GENERATORS,
         confirming: Confirming | None = None,
         env_values: EnvValues | None = None,
+        rush: Rush | None = None,
     ) -> None:
         self._states, self._cluster, self._observe = states, cluster, observe
+        self._rush = rush or Rush()
+        self._releases = Leisure(self._rush, _RELEASED_WITHIN)
         self._clock, self._evidence, self._generators = clock, evidence, generators
         self._env_values = env_values or EnvValues()
         self._confirming = confirming or Confirming(cluster, clock, self._env_values)
@@ -201,6 +209,7 @@ class Children:
         unconfirmed = any(map(_makes, writes)) and not self._confirming.has(state)
         if unconfirmed:
             writes = [write for write in writes if not _makes(write)]
+        writes, released_in = self._put_off(job, writes)
         dones = set(
             await self._all(state, _by_object(write for write in writes if not isinstance(write, Create)))
         )
@@ -218,11 +227,22 @@ class Children:
             if Done.REFUSED in dones:
                 break
         again = _come_back(self._states.state(job) or state, dones)
-        if not unconfirmed:
-            return again
-        later = self._confirming.again(job)
-        # without a write `again` is only the look for missed children, and each visit reads the job object
-        return later if again is None or not dones else min(again, later)
+        if unconfirmed:
+            later = self._confirming.again(job)
+            # without a write `again` is only the look for missed children, and each visit reads the job object
+            again = later if again is None or not dones else min(again, later)
+        return min((seconds for seconds in (again, released_in) if seconds is not None), default=None)
+
+    def _put_off(self, job: JobUid, writes: list[Write]) -> tuple[list[Write], float | None]:
+        """The writes to make now, and the seconds until the next look at those that nobody waits for, if any."""
+        urgent = [write for write in writes if not (isinstance(write, Release) and not write.awaited)]
+        if any(not isinstance(write, Hold) for write in urgent):
+            self._rush.write()
+        if len(urgent) == len(writes):
+            self._releases.drop(job)
+            return writes, None
+        remaining = self._releases.remaining(job)
+        return (urgent, remaining) if remaining else (writes, None)
 
     async def _left_in_quarantine(self, job: JobUid) -> bool:
         """The job is in quarantine and its object is gone: its children have to be deleted, as with any owner."""
@@ -303,7 +323,7 @@ class Children:
                 return await self._update(state, child, uid, merge)
             case Delete(ref, uid, version):
                 await self._delete(state, ref, uid, version)
-            case Release(ref, uid):
+            case Release(ref, uid, _):
                 await self._cluster.release(ref, uid)
             case SayAbsent(replica, attempt):
                 await self._say_absent(state, replica, attempt)

@@ -54,10 +54,14 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The log has the pod's end, or there will be none: its evidence finalizer is removed."""
+    """The log has the pod's end, or there will be none: its evidence finalizer is removed.
+
+    It is `awaited` where the pod leaves: its deletion waits for that, and perhaps another pod for its name.
+    """
 
     ref: Ref
     uid: str
+    awaited: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +210,7 @@ def _pod(
     if is_held and not retired and _is_unheard_of(state, replica, manifest):
         releases = [Hold(uid)]
     elif is_held and (retired or _end_is_known(replica, manifest)):
-        releases = [Release(Ref.of(manifest), uid)]
+        releases = [Release(Ref.of(manifest), uid, awaited=not stays or _is_deleting(manifest))]
     # a released pod vanishes at its deletion; but the release changes the version that a deletion may depend on
     yield from [*deletes, *releases] if state.deleted else [*releases, *deletes]
 

@@ -16,6 +16,7 @@ from msgspec.json import Encoder
 
 from k8s_bridge.port import Cluster, Ref
 from projectors.base import States
+from projectors.leisure import Leisure, Rush
 from statemachine import events as e
 from statemachine.errors import Missing, Refused
 from statemachine.ids import JobUid, Seq
@@ -30,6 +31,9 @@ _LOOK_AGAIN: Final = 5.0
 
 _MOMENT: Final = 1.0
 """Seconds from a change to the next write of counts of replicas, which are no change."""
+
+_COUNTED_WITHIN: Final = 5.0
+"""Seconds for which counts let more urgent writes pass."""
 
 _MISSING_AGAIN: Final = 30.0
 """Seconds until the next look for a job object that is missing without a report of its deletion."""
@@ -60,8 +64,10 @@ class Status:
 
     name = "status"
 
-    def __init__(self, states: States, cluster: Cluster) -> None:
+    def __init__(self, states: States, cluster: Cluster, rush: Rush | None = None) -> None:
         self._states, self._cluster = states, cluster
+        self._rush = rush or Rush()
+        self._counts = Leisure(self._rush, _COUNTED_WITHIN)
         self._written: dict[JobUid, bytes] = {}
         self._shown: dict[JobUid, bytes] = {}
         self._strayed: dict[JobUid, float] = {}
@@ -125,6 +131,8 @@ class Status:
             if remaining is None or remaining > 0:
                 return remaining
             self._rewrites[job] = self._rewrites.get(job, 0) + 1
+        elif job in self._written and (remaining := self._counts.remaining(job)):
+            return remaining
         return await self._write(job, state, desired, self._states.seq(job))
 
     def _of(self, job: JobUid) -> JobState | None:
@@ -140,6 +148,7 @@ class Status:
             desired = _published(change.state)
             try:
                 if self._written.get(job, self._shown.get(job)) != digest_of(desired):
+                    self._rush.write()
                     wait = await self._write(job, change.state, desired, change.seq)
                     if wait is not None:
                         return wait
@@ -153,6 +162,7 @@ class Status:
     async def _write(self, job: JobUid, state: JobState, desired: dict[str, Any], seq: Seq) -> float | None:
         """Writes the status `desired`, that of `state`. Returns the seconds until a missing job is read again."""
         digest = digest_of(desired)
+        self._counts.drop(job)
         # noted before the write: the watch may show its effect before the response arrives
         self._written[job] = digest
         before, self._seqs[job] = self._seqs.get(job, Seq(0)), seq

@@ -12,6 +12,7 @@ from projectors.base import Projector, States
 from projectors.children import Children
 from projectors.confirming import Confirming
 from projectors.expiry import Expiry
+from projectors.leisure import Rush
 from projectors.status import Status
 from projectors.workqueue import WorkQueue
 from statemachine.engine.clock import Clock
@@ -46,6 +47,7 @@ class Levels:
     ) -> None:
         self._mine = mine
         self.confirming = Confirming(cluster, clock, options.env_values)
+        rush = Rush()
         children = Children(
             states,
             cluster,
@@ -55,8 +57,9 @@ class Levels:
             generators=options.generators,
             confirming=self.confirming,
             env_values=options.env_values,
+            rush=rush,
         )
-        self._status = Status(states, cluster)
+        self._status = Status(states, cluster, rush)
         expiry = Expiry(states, cluster)
         self.children, self.statuses, self.expiries = (
             WorkQueue(

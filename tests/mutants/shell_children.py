@@ -5,15 +5,52 @@ from typing import Final
 from tests.mutants.model import Mutant
 
 _CHILDREN: Final = "projectors.children"
+_DIFF: Final = "projectors.diff"
 
 _AT: Final = "tests/unit/projectors/"
 _ON_CHILDREN: Final = (_AT + "test_children.py",)
 _ON_CALLS: Final = (_AT + "test_calls.py", _AT + "test_creations.py")
 _ON_ADOPTION: Final = (_AT + "test_adoption.py",)
 _ON_CONFIRMING: Final = (_AT + "test_confirming.py",)
+_ON_LEISURE: Final = (_AT + "test_leisure.py",)
 _ON_GENERATED: Final = (_AT + "test_generated_children.py",)
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        "release-not-put-off",
+        _CHILDREN,
+        "remaining = self._releases.remaining(job)",
+        "remaining = 0.0",
+        _ON_LEISURE,
+    ),
+    Mutant(
+        "release-put-off-although-the-pod-leaves",
+        _DIFF,
+        "awaited=not stays or _is_deleting(manifest)",
+        "awaited=not stays",
+        _ON_LEISURE,
+    ),
+    Mutant(
+        "release-is-a-rush",
+        _CHILDREN,
+        "if any(not isinstance(write, Hold) for write in urgent):",
+        "if any(not isinstance(write, Hold) for write in writes):",
+        _ON_LEISURE,
+    ),
+    Mutant(
+        "leisure-looked-for-all-the-time",
+        "projectors.leisure",
+        "min(max(QUIET, now - since), remaining)",
+        "min(QUIET, remaining)",
+        _ON_LEISURE,
+    ),
+    Mutant(
+        "counts-not-put-off",
+        "projectors.status",
+        "elif job in self._written and (remaining := self._counts.remaining(job)):",
+        "elif (remaining := 0.0):",
+        (_AT + "test_status.py",),
+    ),
     Mutant(
         "children-with-the-state-of-before-the-list",
         _CHILDREN,
@@ -53,8 +90,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "children-unconfirmed-not-read-again",
         _CHILDREN,
-        "return later if again is None or not dones else min(again, later)",
-        "return again",
+        "again = later if again is None or not dones else min(again, later)",
+        "pass",
         _ON_CALLS,
     ),
     Mutant(

@@ -10,6 +10,7 @@ import pytest
 
 from k8s_bridge.port import Cluster, Ref
 from projectors import status
+from projectors.leisure import Rush
 from projectors.status import MOST_KEPT, Status
 from projectors.workqueue import WorkQueue
 from statemachine.errors import ClusterUnavailable, Missing, Refused
@@ -81,7 +82,8 @@ class Life:
         self.story = story or Story(workers(2)).submit()
         self.cluster = Written()
         self._noted, self._state = 0, JobState(uid=UID)
-        self.projector = Status(One(self.story), cast(Cluster, self.cluster))
+        self.rush = Rush()
+        self.projector = Status(One(self.story), cast(Cluster, self.cluster), self.rush)
         self.queue = WorkQueue("status", self.projector.visit, 1, random.Random(1))
         self.cluster.tell = self.shown
 
@@ -279,6 +281,22 @@ def test_counts_that_change_alone_take_one_write() -> None:
         life.entry()
         await asyncio.sleep(60)
         assert [write["phase"] for write in life.cluster.writes] == ["Pending", "Pending"]
+
+    lived(what)
+
+
+def test_counts_let_more_urgent_writes_pass_for_five_seconds_and_no_longer() -> None:
+    async def what(life: Life) -> None:
+        life.entry()
+        await asyncio.sleep(60)
+        life.story.pod("worker-0", "Pending")
+        life.entry()
+
+        def written() -> bool:
+            life.rush.write()
+            return life.cluster.writes[-1] == life.story.status
+
+        assert 5 <= await life.within(60, written) < 5.2
 
     lived(what)
 

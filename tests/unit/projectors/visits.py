@@ -9,6 +9,7 @@ from k8s_bridge.ssh_keys import SecretData, secret_data
 from projectors.base import Quarantine
 from projectors.children import Children
 from projectors.confirming import Confirming
+from projectors.leisure import Rush
 from statemachine.ids import JobUid, Seq
 from statemachine.observations import Observation
 from statemachine.owned import SSH_KEYS
@@ -109,7 +110,7 @@ class Visits:
         self.cluster = Recorder(self.clock)
         self.confirming = Confirming(self.cluster, self.clock)
         self.reported: list[Observation] = []
-        self.keys = 0
+        self.keys, self.rush = 0, Rush()
         self.children = Children(
             self.states,
             self.cluster,
@@ -117,6 +118,7 @@ class Visits:
             self.clock,
             generators={SSH_KEYS: self._generate},
             confirming=self.confirming,
+            rush=self.rush,
         )
         meta = {"name": story.name, "namespace": "demo"}
         self.cluster.objects.create(
