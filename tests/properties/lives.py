@@ -209,10 +209,22 @@ def _containers(name: str, times: int) -> tuple[Container, ...]:
 # ---- laws --------------------------------------------------------------------------------------------------------
 
 
+_STATUS_SCHEMAS: dict[str, dict[str, Any]] = {}
+"""By kind: to make one, all models of a kind are asked for their schemas."""
+
+
+def status_schema(kind: Kind) -> dict[str, Any]:
+    """What the CRD says of the status of such jobs."""
+    name = kind.names.kind
+    if name not in _STATUS_SCHEMAS:
+        version = kind.crd()["spec"]["versions"][0]
+        _STATUS_SCHEMAS[name] = version["schema"]["openAPIV3Schema"]["properties"]["status"]
+    return _STATUS_SCHEMAS[name]
+
+
 def has_status(kind: Kind, field: str) -> bool:
     """The status of such jobs has this field."""
-    schema = kind.crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
-    return field in schema["properties"]
+    return field in status_schema(kind)["properties"]
 
 
 T9K = [kind for kind in KINDS if has_status(kind, "aggregate")]

@@ -4,6 +4,7 @@ The jobs and pods are those of a controller in memory, shown by an API server th
 """
 
 import asyncio
+from functools import cache
 from typing import Any
 
 import pytest
@@ -52,6 +53,7 @@ def selected(pods: list[dict[str, Any]], selector: str) -> list[dict[str, Any]]:
     ]
 
 
+@cache
 def discovery() -> dict[str, Any]:
     """What the API server says of the CRDs of all kinds."""
     paths: dict[str, Any] = {}
