@@ -120,7 +120,10 @@ ROWS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A figure of ours is at least or at most `factor` times `who`'s, or just `factor` where there is no `who`."""
+    """A figure of ours is at least or at most `factor` times `who`'s, or just `factor` where there is no `who`.
+
+    `sizes`: the only ones at which it is judged; without, it is at each.
+    """
 
     key: str
     text: str
@@ -128,16 +131,19 @@ class Goal:
     factor: float
     who: str = ""
     sort: Sort = Sort.MANY
+    sizes: tuple[int, ...] = ()
 
 
 GOALS: Final = (
     Goal("children_per_second", "creating children, of the bare client's rate", "least", 0.8, RAW),
-    Goal("pods_exist", "all pods exist, of the peer's time", "most", 0.5, PEER),
-    Goal("cpu", "processor time, of the peer's", "most", 1.5, PEER),
-    Goal("memory", "peak memory, MiB", "most", 200),
+    Goal("pods_exist", "all pods exist, of the peer's time", "most", 0.6, PEER, sizes=(300,)),
+    Goal("pods_exist", "all pods exist, of the peer's time", "most", 0.5, PEER, sizes=(1000,)),
+    Goal("jobs_succeeded", "ends → all Succeeded, of the peer's time", "most", 0.6, PEER, sizes=(300, 1000)),
+    Goal("cpu", "processor time, of the peer's", "most", 0.4, PEER),
+    Goal("memory", "peak memory, MiB", "most", 140, sizes=(1000,)),
     Goal("writes_per_phase", "status writes a phase change", "most", 2),
     *(
-        Goal(step.key, f"{step.text.rpartition(',')[0]}: of the peer's median", "most", 1, PEER, Sort.IDLE)
+        Goal(step.key, f"{step.text.rpartition(',')[0]}: of the peer's median", "most", 0.8, PEER, Sort.IDLE)
         for step in STEPS
     ),
     Goal("pods_running", "all replicas Running, of the bare client's time", "most", 2, RAW, Sort.WIDE),
@@ -155,6 +161,7 @@ _TIMED: Final = frozenset(
         "children_per_second",
         "pods_exist",
         "pods_running",
+        "jobs_succeeded",
         "start_to_decision",
         "cpu",
         *(step.key for step in STEPS),
@@ -203,13 +210,13 @@ class Verdict:
 
 
 def verdicts(runs: list[Run]) -> list[Verdict]:
-    """Every goal for every size that jobledger, as one process, was measured with."""
+    """Every goal for every size that jobledger, as one process, was measured with, and at which it is judged."""
     figures = {(run.who, run.sort, run.size): run.figures for run in runs}
     return [
         Verdict(goal, size, _value(goal, size, figures), _others(goal, size, figures))
         for goal in GOALS
         for who, sort, size in figures
-        if who == OURS and sort is goal.sort
+        if who == OURS and sort is goal.sort and (not goal.sizes or size in goal.sizes)
     ]
 
 
