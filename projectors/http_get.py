@@ -12,11 +12,10 @@ import ssl
 from collections.abc import Mapping
 from functools import cache
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from statemachine.errors import JobledgerError
-
-_LAST_PORT: Final = 0xFFFF
+from statemachine.addresses import port_of
+from statemachine.errors import ConfigError, JobledgerError
 
 
 class GetLimits(NamedTuple):
@@ -58,8 +57,7 @@ async def get(url: str, limits: GetLimits, query: Mapping[str, str] | None = Non
 
     body = bytearray()
     try:
-        if (httpx.URL(url).port or 0) > _LAST_PORT:
-            raise GetFailed(f"there is no port above {_LAST_PORT}")
+        port_of(httpx.URL(url).netloc.decode(errors="replace"), "the address")
         async with (
             asyncio.timeout(limits.seconds),
             httpx.AsyncClient(trust_env=False, verify=_trusted(), timeout=limits.seconds) as client,
@@ -72,7 +70,7 @@ async def get(url: str, limits: GetLimits, query: Mapping[str, str] | None = Non
             return HttpAnswer(answer.status_code, bytes(body))
     except (TimeoutError, httpx.TimeoutException):
         raise AnswerLate(f"no answer within {limits.seconds:g} s") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, ConfigError) as error:
         raise GetFailed(str(error) or type(error).__name__) from error
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
+from statemachine.addresses import port_of
 from statemachine.errors import ClusterUnavailable, ConfigError
 
 TIMEOUT: Final = 30.0
@@ -291,11 +292,12 @@ class _ToSocket(http.client.HTTPConnection):
 def _checked(url: str) -> SplitResult:
     try:
         address = urlsplit(url)
-        usable = address.scheme in ("http", "https") and address.hostname and (address.port or 1)
+        usable = address.scheme in ("http", "https") and address.hostname
     except ValueError:
         usable = False
     if not usable:
         raise ConfigError(f'"{url}" is no address: give one such as https://host:port')
+    port_of(address.netloc, f"the address {url}")
     return address
 
 
@@ -304,7 +306,11 @@ def _proxy(url: SplitResult, said: str | None) -> SplitResult | None:
     proxy_url = said or _proxy_of_environment(url)
     if not proxy_url:
         return None
-    proxy = urlsplit(proxy_url if "://" in proxy_url else f"http://{proxy_url}")
+    try:
+        proxy = urlsplit(proxy_url if "://" in proxy_url else f"http://{proxy_url}")
+    except ValueError:
+        raise ConfigError(f"the proxy {proxy_url} is no address: give one such as http://host:port") from None
+    port_of(proxy.netloc, f"the proxy {proxy.hostname or ''}".rstrip())
     if proxy.scheme != "http":
         raise ConfigError(
             f"the proxy {proxy_url} is of a make that is not supported here; only http://host:port is"

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from jobledger.client.connection import TIMEOUT, NoAnswer, Pieces, Server, Unreached, path_of
 from jobledger.client.jobs import Manifest
 from jobledger.program.errors import NoServer, ServerRefused
+from statemachine.addresses import port_of
 from statemachine.errors import ClusterUnavailable, ConfigError
 
 _SILENCE: Final = 30.0
@@ -228,11 +229,12 @@ def _check(address: str) -> None:
     """Raises ConfigError for what is no address."""
     try:
         parts = urlsplit(address)
-        usable = parts.hostname and (parts.port or 1)
+        usable = bool(parts.hostname)
     except ValueError:
         usable = False
     if not usable:
         raise ConfigError(f"{address} is no server: give http://127.0.0.1:PORT or the path of a socket")
+    port_of(parts.netloc, f"the server {address}")
 
 
 def _path(namespace: str, name: str, *more: str) -> str:

@@ -108,12 +108,12 @@ class Direct:
 @contextmanager
 def at_address(url: str, token: str) -> Iterator[Direct]:
     """The way to `url`. Raises ConfigError for one on which everybody could read the token."""
-    host, secure = urlsplit(url).hostname, url.startswith("https://")
-    if not secure and host not in ("127.0.0.1", "localhost", "::1"):
-        raise ConfigError(
-            f"--server {url} would show your token to everybody on the way; use https or a port-forward"
-        )
     with closing(Server(url, f"the controller at {url}")) as server:
+        host, secure = urlsplit(url).hostname, url.startswith("https://")
+        if not secure and host not in ("127.0.0.1", "localhost", "::1"):
+            raise ConfigError(
+                f"--server {url} would show your token to everybody on the way; use https or a port-forward"
+            )
         yield Direct(server, token)
 
 

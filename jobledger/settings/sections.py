@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from jobledger.settings.values import LABEL, NamespaceName, Span, not_zero
+from jobledger.settings.values import LABEL, NamespaceName, Span, not_zero, with_usable_port
 from statemachine.ids import CLUSTER_DOMAIN
 
 if TYPE_CHECKING:
@@ -225,7 +225,9 @@ class ConsoleSettings(BaseModel):
     t9k_scheduler: bool = True
     """Offer the T9k scheduler's queue and priority in the form. Default on."""
 
-    metrics: Annotated[str, Field(pattern=r"^(https?://[^\s/?#@]+(/[^\s?#]*)?)?$")] = ""
+    metrics: Annotated[
+        str, Field(pattern=r"^(https?://[^\s/?#@]+(/[^\s?#]*)?)?$"), AfterValidator(with_usable_port)
+    ] = ""
     """Base URL of a server with Prometheus' HTTP API, which knows what pods use: `http://prometheus.monitoring:9090`.
     Default: none; resource monitoring then shows requests and limits alone."""
 

@@ -5,9 +5,12 @@ import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator
 
+from statemachine.addresses import port_of
+from statemachine.errors import ConfigError
 from statemachine.ids import is_dns_label
 
 LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -44,6 +47,15 @@ def not_zero(value: timedelta) -> timedelta:
     if not value:
         raise ValueError("must be longer than 0 s")
     return value
+
+
+def with_usable_port(url: str) -> str:
+    """The URL, which names no port that does not exist. Raises ValueError."""
+    try:
+        port_of(urlsplit(url).netloc, "the address")
+    except (ConfigError, ValueError):
+        raise ValueError("must be an address with a port from 1 to 65535, if it has one") from None
+    return url
 
 
 def _namespace(value: str) -> str:

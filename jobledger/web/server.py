@@ -35,7 +35,7 @@ def listen_address(text: str, *, guarded: bool = False) -> tuple[str, int]:
         ConfigError: it is none, or everybody who reaches it could do everything.
     """
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
+    if not colon or not port.isdecimal() or int(port) > 65535:
         raise ConfigError(f'--listen needs HOST:PORT, such as 127.0.0.1:8080, not "{text}"')
     if not guarded and host not in LOCAL:
         raise ConfigError(

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from jobledger.settings.model import Settings
 from jobledger.wiring.ledger import Kafka
 from statemachine.errors import ConfigError
-from statemachine.log.kafka.address import DEFAULT_PREFIX, Address
+from statemachine.log.kafka.address import DEFAULT_PREFIX, Address, brokers
 from statemachine.log.kafka.layout import CLOUDEVENTS
 from statemachine.log.kafka.publishing import Target
 
@@ -41,7 +41,9 @@ def topic_of(flag: str, place: str, where: Path | Kafka, settings: Settings) -> 
                 "events.kafka.address"
             )
         return Target.of(where.address)
-    wrong = f'{flag} needs kafka:, or kafka://HOST:PORT,HOST:PORT/TOPIC, not "{place}"'
+    needed = f"{flag} needs kafka:, or kafka://HOST:PORT,HOST:PORT/TOPIC"
+    wrong = f'{needed}, not "{place}"'
+    brokers(place, needed)
     try:
         named = Address.of(place, settings.kafka.security())
     except ConfigError as error:

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from statemachine.addresses import port_of
 from statemachine.errors import ConfigError
 
 _POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -82,9 +84,20 @@ def load(
     cluster, user = entry.get("cluster", ""), entry.get("user", "")
     if not (merged.clusters.get(cluster) or {}).get("server"):
         raise ConfigError(f'the cluster "{cluster}" of context "{name}" has no server in {where}')
+    for key in ("server", "proxy-url"):
+        _check_address(merged.clusters[cluster].get(key), f'{key} of the cluster "{cluster}" in {where}')
     return Context(
         name, merged.clusters[cluster], merged.users.get(user) or {}, entry.get("namespace") or "default"
     )
+
+
+def _check_address(said: object, what: str) -> None:
+    """Raises ConfigError for an address that nobody can connect to."""
+    try:
+        authority = urlsplit(str(said or "")).netloc
+    except ValueError:
+        raise ConfigError(f"{what} is no address: give one such as https://host:port") from None
+    port_of(authority, what)
 
 
 def _files(kubeconfig: Path | None, environ: Mapping[str, str]) -> Iterator[Path]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from statemachine.addresses import port_of
 from statemachine.errors import ConfigError
 
 EXAMPLE: Final = "postgresql://USER@HOST:5432/DATABASE"
@@ -23,11 +24,9 @@ class PostgresAddress:
         """The address in `url`. Raises ConfigError, whose message omits the URL, as it may have a password in it."""
         try:
             parts = urlsplit(url)
-            host = _host(parts)
         except ValueError:
-            raise ConfigError(
-                f"--history needs a URL such as {EXAMPLE}: host or port cannot be read"
-            ) from None
+            raise ConfigError(f"--history needs a URL such as {EXAMPLE}: the host cannot be read") from None
+        host = _host(parts)
         name = parts.path.removeprefix("/")
         if parts.scheme not in {"postgresql", "postgres"} or not name:
             raise ConfigError(f"--history needs a URL such as {EXAMPLE}, with the name of the database")
@@ -57,6 +56,9 @@ class PostgresAddress:
 
 
 def _host(parts: SplitResult) -> str:
-    """Host and port; empty where libpq's variables name the host, or a socket is used. Raises ValueError."""
-    host, port = parts.hostname or "", parts.port
+    """Host and port; empty where libpq's variables name the host, or a socket is used. Raises ConfigError."""
+    host, port = (
+        parts.hostname or "",
+        port_of(parts.netloc, f"--history needs a URL such as {EXAMPLE}: this one"),
+    )
     return f"{f'[{host}]' if ':' in host else host}:{port or 5432}" if host else ""

@@ -25,6 +25,7 @@ from projectors.sinks.port import Batch
 from projectors.sinks.schedule import REFUSED_WAITS, Answer, answer, asked_wait, away_wait
 from projectors.sinks.signing import Keys
 from projectors.sinks.tls import connection_failure, trusted_issuers
+from statemachine.addresses import port_of
 from statemachine.errors import ConfigError
 from statemachine.log.positions import SinkFailure
 
@@ -303,6 +304,7 @@ def _checked(receiver: Receiver) -> bool:
         raise ConfigError(f"the web hook {receiver.name} has an address that is no URL") from None
     if url.scheme not in {"http", "https"} or not url.host:
         raise ConfigError(f"the web hook {receiver.name} needs an address that begins with https://")
+    port_of(url.netloc.decode(errors="replace"), f"the address of the web hook {receiver.name}")
     if url.userinfo:
         raise ConfigError(
             f"the web hook {receiver.name} has a user or password in its address: leave them out"

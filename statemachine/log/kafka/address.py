@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
+from statemachine.addresses import port_of
 from statemachine.errors import ConfigError
 
 DEFAULT_PREFIX: Final = "jobledger"
@@ -14,6 +15,7 @@ _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _BEARER: Final = "OAUTHBEARER"
 _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _BEARER)
 _LONGEST_PREFIX: Final = 200
+_NEEDED: Final = "--log needs a URL such as kafka://broker-1:9092,broker-2:9092"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,8 @@ class Address:
     @classmethod
     def of(cls, url: str, security: Security | None = None) -> Self:
         """What `kafka://host:port[,host:port…][/prefix]` says. Raises ConfigError."""
-        parts = urlsplit(url)
-        servers = tuple(part for part in parts.netloc.split(",") if part)
+        servers, parts = brokers(url, _NEEDED), urlsplit(url)
         prefix = parts.path.strip("/") or DEFAULT_PREFIX
-        if parts.scheme != "kafka" or not servers or not all(map(_is_server, servers)):
-            raise ConfigError(f'--log needs a URL such as kafka://broker-1:9092,broker-2:9092, not "{url}"')
         if parts.query or parts.fragment or not _is_prefix(prefix):
             raise ConfigError(
                 f"--log {url}: behind the brokers only the prefix of the topics may stand, such as "
@@ -116,9 +115,23 @@ class Address:
         return {"bootstrap_servers": list(self.servers), **self.security.options()}
 
 
+def brokers(url: str, needed: str) -> tuple[str, ...]:
+    """Host and port of each broker that a `kafka://` URL names. Raises ConfigError, which begins with `needed`."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ConfigError(f'{needed}, not "{url}"') from None
+    servers = tuple(part for part in parts.netloc.split(",") if part)
+    if parts.scheme != "kafka" or not servers or not all(map(_is_server, servers)):
+        raise ConfigError(f'{needed}, not "{url}"')
+    for server in servers:
+        port_of(server, f'{needed}: "{server}"')
+    return servers
+
+
 def _is_server(text: str) -> bool:
-    host, colon, port = text.rpartition(":")
-    return bool(host and colon and port.isdigit() and 0 < int(port) < 65536)
+    host, _, port = text.rpartition(":")
+    return bool(host and port)
 
 
 def _is_prefix(text: str) -> bool:

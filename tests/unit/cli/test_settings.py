@@ -100,6 +100,9 @@ def test_variables_of_tests_tools_and_pods_are_let_through(
         ("LOG__LEVEL", "loud", "must be 'debug', 'info', 'warning' or 'error'"),
         ("SETTLE", "soon", "must be a duration such as 90s"),
         ("EVIDENCE", "perhaps", "must be a valid boolean"),
+        ("CONSOLE__METRICS", "http://prometheus:65536", "must be an address with a port from 1 to 65535"),
+        ("CONSOLE__METRICS", "http://prometheus:0/x", "must be an address with a port from 1 to 65535"),
+        ("CONSOLE__METRICS", "http://[prometheus", "must be an address with a port from 1 to 65535"),
     ],
 )
 def test_a_wrong_value_is_refused_with_its_variable_and_what_it_must_be(

@@ -202,6 +202,8 @@ def test_the_asyncapi_document_is_printed_as_yaml_or_json(ask: Ask) -> None:
         (("export", "--to", "-", "--since", "soon"), "is no time"),
         (("publish", "--to", "archive"), "needs file:DIR"),
         (("publish", "--to", "file:/nowhere/a"), "cannot be written"),
+        (("publish", "--to", "https://hooks.example:65536/x"), "ports are numbers from 1 to 65535"),
+        (("publish", "--to", "kafka://one:65536/topic"), "ports are numbers from 1 to 65535"),
         (("publish", "--to", "file:/dev/null"), "is a file"),
         (("verify", "--in", "a.jsonl"), "file:PATH"),
         (("verify", "--in", "file:/nowhere"), "cannot be read"),

@@ -79,6 +79,8 @@ def test_an_end_that_was_given_up_is_sent_again_behind_the_start_of_its_run(
             "--to needs file:DIR, kafka:, https://… or openlineage+https://…",
         ),
         ("openlineage+http://marquez.example", (), "without TLS"),
+        ("openlineage+https://marquez.example:65536", (), "ports are numbers from 1 to 65535"),
+        ("openlineage+https://marquez.example:0", (), "ports are numbers from 1 to 65535"),
         ("openlineage+https://marquez.example", ("--key", "no-such-file"), "cannot be read"),
     ],
 )

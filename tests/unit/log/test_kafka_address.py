@@ -32,6 +32,9 @@ def test_a_path_is_the_prefix_of_the_topics() -> None:
         "kafka://one:port",
         "kafka://one:0",
         "kafka://one:70000",
+        "kafka://one:9092,two:65536",
+        "kafka://one:²",
+        "kafka://[one",
         "http://one:9092",
     ],
 )

@@ -165,6 +165,11 @@ def test_a_wrong_key_is_refused_without_a_quotation(tmp_path: Path, text: str, w
         ("ftp://hooks.example", "begins with https://"),
         ("hooks.example", "begins with https://"),
         ("https://me:pw@hooks.example/x", "user or password"),
+        *(
+            (f"https://hooks.example:{port}/x", "ports are numbers from 1 to 65535")
+            for port in (-1, 0, 65536)
+        ),
+        ("https://[::1]:65536", "ports are numbers from 1 to 65535"),
     ],
 )
 def test_a_wrong_address_is_refused(keys: tuple[Path, ...], url: str, words: str) -> None:

@@ -83,6 +83,12 @@ def test_in_a_pod_it_is_the_service_account(tmp_path: Path) -> None:
     assert load(environ=environ).name == "here"
 
 
+_AT = (
+    "{{current-context: x, contexts: [{{name: x, context: {{cluster: y}}}}], "
+    "clusters: [{{name: y, cluster: {{{}}}}}]}}"
+)
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -93,6 +99,16 @@ def test_in_a_pod_it_is_the_service_account(tmp_path: Path) -> None:
         (
             "{current-context: x, contexts: [{name: x, context: {cluster: y}}]}",
             'cluster "y" .* has no server',
+        ),
+        (
+            _AT.format("server: 'https://one:65536'"),
+            'server of the cluster "y" .* ports are numbers from 1 to',
+        ),
+        (_AT.format("server: 'https://one:0'"), 'server of the cluster "y" .* ports are numbers from 1 to'),
+        (_AT.format("server: 'https://[one'"), 'server of the cluster "y" .* is no address'),
+        (
+            _AT.format("server: 'https://one', proxy-url: 'http://proxy:0'"),
+            "proxy-url of .* ports are numbers",
         ),
     ],
 )
