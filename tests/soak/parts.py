@@ -89,6 +89,12 @@ PARTS: Final = (
         _pytest("-s", "tests/soak/kueue.py"),
         _FRESH,
     ),
+    Part(
+        "releases",
+        "an older release and this one on one log: roles upgraded one after the other, and put back",
+        _pytest("tests/soak/releases.py"),
+        _FRESH,
+    ),
     _events(
         "e2",
         "public events of 10,000 random jobs: valid, and read alike by the official SDK in every form",
