@@ -254,6 +254,13 @@ SINK_AGE = _metric(
 SINK_EVENTS = _metric(
     SINKS, "sink_events_total", "sink type", "Events that a sink got, or was found not to take, by type."
 )
+SCRUBBED = _metric(
+    SINKS,
+    "events_scrubbed_total",
+    "",
+    "Those of `jobledger_sink_events_total`, of all sinks, with a text out of which something was taken that must "
+    "not leave: what a spec hands to programs, or what looks like a secret.",
+)
 SINK_ATTEMPTS = _metric(
     SINKS,
     "sink_attempts_total",

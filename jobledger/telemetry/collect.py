@@ -119,6 +119,7 @@ def of_sinks(of: MeasuredSinks) -> Iterator[tuple[MetricFamily, Samples]]:
     yield c.SINK_LAG, _by_name(of.lag_entries())
     yield c.SINK_AGE, _by_name(of.lag_seconds())
     yield c.SINK_EVENTS, of.settled().items()
+    yield c.SCRUBBED, _one(of.scrubbed())
     yield (
         c.SINK_ATTEMPTS,
         [((sink.name, outcome), count) for sink in of.fed for outcome, count in sink.attempts.items()],

@@ -72,6 +72,9 @@ class MeasuredSinks(Protocol):
     def settled(self) -> Mapping[tuple[str, str], int]:
         """Events by sink and type."""
 
+    def scrubbed(self) -> int:
+        """How many of these had something taken out of a text."""
+
 
 class Measured(Protocol):
     """A running controller, or some roles of it."""

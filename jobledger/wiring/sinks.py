@@ -130,6 +130,10 @@ class Sinks:
                 counts[loop.fed.name, type_] += count
         return counts
 
+    def scrubbed(self) -> int:
+        """How many of these had something taken out of a text."""
+        return sum(loop.feeder.scrubbed for loop in self._loops if loop.feeder is not None)
+
 
 def _has_topic(configured: ConfiguredSink) -> bool:
     return isinstance(configured, LineageSink) and isinstance(configured.transport, LineageOverKafka)

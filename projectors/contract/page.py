@@ -36,12 +36,14 @@ _Entry = written(parts.Entry)
 class PublicEvent(NamedTuple):
     """An event that leaves: the attributes of its envelope, and its data as JSON.
 
-    `position`: of its entry in the log.
+    `position`: of its entry in the log. `is_scrubbed`: something was taken out of one of its texts as it was made;
+    of one that is read from a topic that is not known, and False.
     """
 
     attributes: Mapping[str, str | int]
     data: bytes
     position: Position
+    is_scrubbed: bool = False
 
 
 def index_of(event: PublicEvent) -> int:
@@ -107,7 +109,8 @@ class Page:
             "severitynumber": int(draft.severity),
             "severitytext": draft.severity.name,
         }
-        return PublicEvent(attributes, self._data(index, public_type, draft), self._position)
+        data = self._data(index, public_type, draft)  # also its labels are scrubbed
+        return PublicEvent(attributes, data, self._position, draft.is_scrubbed)
 
     def _data(self, index: int, public_type: PublicType, draft: "Draft") -> bytes:
         job = self._job_name if draft.replica else self._labelled(draft)
@@ -157,7 +160,7 @@ class Draft:
         self.type, self.replica = "", ReplicaName("")
         self.severity = Severity.INFO
         self.fields: dict[str, Any] = {}
-        self.truncated = False
+        self.truncated = self.is_scrubbed = False
 
     def of(self, type_: str, severity: Severity | None = None, **fields: Any) -> "Draft":
         """The event is of this type; `severity` where it is not that of the type."""
@@ -170,6 +173,7 @@ class Draft:
         if not text:
             return text
         safe = scrub.scrubbed(text, self._page.specs)
+        self.is_scrubbed |= safe != text
         self.truncated |= len(safe) > scrub.LONGEST
         return scrub.cut(safe)
 

@@ -94,6 +94,8 @@ class Feeder:
         self._upto: SinkPosition | None = None
         self.settled: Counter[str] = Counter()
         """Events so far that the sink has, or is known not to have, by type."""
+        self.scrubbed = 0
+        """How many of these had something taken out of a text."""
         self.waiting_since: datetime | None = None
         """When the ledger recorded the oldest entry that is being delivered."""
 
@@ -190,6 +192,7 @@ class Feeder:
         await self._save(upto)
         self._upto = upto
         self.settled.update(short_name(str(event.attributes["type"])) for event in events)
+        self.scrubbed += sum(event.is_scrubbed for event in events)
 
     def _wanted(self, published: PublishedEntry) -> Sequence[PublicEvent]:
         events = self._chosen(published)

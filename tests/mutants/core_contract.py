@@ -32,6 +32,8 @@ MUTANTS: Final = (
         "safe = text",
         _ON_TEXTS,
     ),
+    _of("page", "scrubbing-is-not-said", "self.is_scrubbed |= safe != text", "pass", _ON_TEXTS),
+    _of("page", "scrubbing-is-always-said", "|= safe != text", "|= True", _ON_TEXTS),
     _of("page", "cuts-are-not-said", "self.truncated |= len(whole) > most", "pass", _ON_TEXTS),
     _of(
         "page",

@@ -26,6 +26,13 @@ def _hook(name: str, old: str, new: str) -> Mutant:
 
 
 MUTANTS: Final = (
+    Mutant(
+        "sinks-scrubbed-events-are-not-counted",
+        "projectors.sinks.feeding",
+        "self.scrubbed += sum(event.is_scrubbed for event in events)",
+        "pass",
+        ("tests/unit/wiring/test_sinks.py",),
+    ),
     _topic("commit-is-repeated", "if publisher.mark == mark:", "if False:"),
     _topic("lost-partition-is-taken-back", "batch.partition, again=True)", "batch.partition, again=False)"),
     _topic("fenced-publisher-gives-up", "except OwnerLost as error:", "except LookupError as error:"),

@@ -102,7 +102,14 @@ ROWS: Final[dict[str, Sequence[Chart]]] = {
             "s",
             one("max by (sink) (jobledger_sink_lag_seconds)", "{{sink}}"),
         ),
-        Chart("Events a second", "short", rate("jobledger_sink_events_total", "sink")),
+        Chart(
+            "Events a second",
+            "short",
+            [
+                *rate("jobledger_sink_events_total", "sink"),
+                Query("sum(rate(jobledger_events_scrubbed_total[$__rate_interval]))", "scrubbed"),
+            ],
+        ),
         Chart("Attempts a second", "short", rate("jobledger_sink_attempts_total", "outcome")),
         Chart(
             "What should be 0",

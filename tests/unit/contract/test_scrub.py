@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+from projectors.contract.catalogue import short_name
 from projectors.contract.fitting import LIMIT, fitted
 from projectors.contract.page import Draft, Page
 from projectors.contract.scrub import LONGEST, cut, scrubbed, spec_digest, specs_of
@@ -249,3 +250,17 @@ def test_an_entry_that_changes_the_spec_repeats_nothing_of_either_spec() -> None
     )
     draft = Draft(Page(record, story.entries[0], before, after, PUBLICATION))
     assert draft.text("tangerine became aubergine") == f"{REDACTED} became {REDACTED}"
+
+
+def scrubbed_types(message: str) -> set[str]:
+    """The types of those public events that say of themselves that they were scrubbed, of a pod with `message`."""
+    story = Story(workers(1)).submit().all_pods("Running")
+    story.pod("worker-0", "Failed", exit_code=1, message=message)
+    return {short_name(str(event.attributes["type"])) for event in of_story(story) if event.is_scrubbed}
+
+
+def test_an_event_says_whether_something_was_taken_out_of_its_texts() -> None:
+    assert scrubbed_types("the node was drained") == set()
+    said = scrubbed_types("login failed: password=abcd")
+    assert "replica.failed" in said
+    assert not said & {"job.created", "replica.started"}

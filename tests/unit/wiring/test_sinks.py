@@ -102,6 +102,24 @@ def ids_of(hook: Hook) -> list[str]:
     return [json.loads(body)["id"] for body in hook.bodies]
 
 
+async def test_events_that_were_scrubbed_are_counted_for_each_sink_that_got_them(
+    configured: Callable[[str], Settings], log: SqliteLog, hook: Hook
+) -> None:
+    story = Story(workers(1), name="c", uid="c-1").submit().all_pods("Running")
+    await append(log, story.pod("worker-0", "Failed", exit_code=3, message="login: password=abcd"))
+    settings = configured(f"""sinks:
+- {{name: pager, type: webhook, url: "{hook.url}", keys: [{{secretFile: KEY}}]}}
+- {{name: archive, type: file, path: HERE/archive}}
+- {{name: elsewhere, type: file, path: HERE/elsewhere, namespaces: [prod]}}
+""")
+    async with feeding(settings, log) as sinks:
+        await until(lambda: set(sinks.lag_entries().values()) == {0})
+        values = {about.name: dict(samples) for about, samples in of_sinks(sinks)}
+    redacted = sum(b"<redacted>" in body for body in hook.bodies)
+    assert redacted > 0
+    assert values["jobledger_events_scrubbed_total"] == {(): 2 * redacted}
+
+
 async def test_a_sink_that_is_down_holds_up_no_other(
     configured: Callable[[str], Settings], log: SqliteLog, hook: Hook, tmp_path: Path
 ) -> None:
@@ -122,6 +140,7 @@ async def test_a_sink_that_is_down_holds_up_no_other(
             values = {about.name: dict(samples) for about, samples in of_sinks(sinks)}
             assert values["jobledger_sink_attempts_total"]["pager", "delivered"] == len(hook.bodies)
             assert values["jobledger_sink_events_total"]["archive", "job.created"] == 2
+            assert values["jobledger_events_scrubbed_total"] == {(): 0}
             assert values["jobledger_sink_disabled"] == {(name,): 0 for name in ("down", "pager", "archive")}
             assert {len(labels) for labels in values["jobledger_sink_failed"]} == {1}
     lines = (tmp_path / "archive" / "events-1.jsonl").read_bytes().splitlines()
