@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from projectors.history.phrases import queue_words
 from projectors.phrases import Language, in_words
@@ -94,7 +93,7 @@ def address_of(linked: Mapping[str, Any]) -> str:
     status = linked.get("status") or {}
     for name in ("url", "address", "endpoint"):
         said = status.get(name)
-        if isinstance(said, str) and urlsplit(said).scheme in ("http", "https"):
+        if isinstance(said, str) and said.lower().startswith(("http://", "https://")):
             return said
         if isinstance(said, str) and said.startswith("/") and not said.startswith(("//", "/\\")):
             return said

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Final
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.exceptions import HTTPException
@@ -52,9 +52,9 @@ class LogSubscription:
     @classmethod
     def parse(cls, address: str) -> "LogSubscription":
         """Of the address of a log window with `from`, the byte. Raises HTTPException (400)."""
-        parts = urlsplit(address)
-        path = _ADDRESS.fullmatch(parts.path)
-        asked = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        place, _, query = address.partition("?")
+        path = _ADDRESS.fullmatch(place)
+        asked = {name: values[-1] for name, values in parse_qs(query).items()}
         numbers = [asked.get(name, "0") for name in ("attempt", "from")]
         if path is None or not all(map(_NUMBER.fullmatch, numbers)):
             raise HTTPException(400, f'"{address[:200]}" is not the address of a log')

@@ -249,6 +249,7 @@ def test_claims_and_modes_are_collected_wherever_the_spec_has_them() -> None:
         ({"address": "/apps/board"}, "/apps/board"),
         ({"url": "javascript:alert(1)"}, ""),
         ({"url": "//evil.example"}, ""),
+        ({"url": "//[", "address": "http://[x"}, "http://[x"),
         ({}, ""),
     ],
 )

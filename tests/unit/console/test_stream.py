@@ -75,7 +75,7 @@ async def test_who_may_not_read_a_log_hears_so_on_the_stream_and_hears_of_change
 
 @pytest.mark.parametrize(
     "address",
-    ["/jobs/default/train", "nonsense", LOG + "&from=-1", LOG + "&attempt=x"],
+    ["/jobs/default/train", "nonsense", "http://[", LOG + "&from=-1", LOG + "&attempt=x"],
 )
 async def test_what_is_no_address_of_a_log_is_refused_in_a_sentence(address: str) -> None:
     async with running_job() as api, streaming(api, following(address)) as stream:
