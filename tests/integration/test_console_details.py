@@ -400,7 +400,7 @@ def test_a_log_is_searched_wrapped_and_downloaded(train: str, page: Page) -> Non
 
 def test_forty_megabytes_do_not_choke_the_page(place: Place, address: str, page: Page) -> None:
     place.ok("submit", place.write("flood.yaml", script("flood", FLOOD)))
-    wait_until(lambda: "the last line" in place.ok("logs", "flood")[-20:], "the flood")
+    wait_until(lambda: "the last line" in place.run("logs", "flood").stdout[-20:], "the flood")
     page.goto(f"{address}/jobs/default/PyTorchTrainingJob/flood/log?replica=worker-0")
     expect(page.locator("#log-open")).to_have_text("the last line")
     assert len(log_lines(page)) == 1000

@@ -179,12 +179,12 @@ async def test_services_are_known_without_their_specs(cluster: Cluster, namespac
         assert known() == []
 
 
-async def test_who_may_not_list_says_so_and_goes_on_when_allowed(cluster: Cluster, namespace: str) -> None:
+async def test_who_may_not_watch_says_so_and_goes_on_when_allowed(cluster: Cluster, namespace: str) -> None:
     async with connected(cluster, namespace, context="visitor") as there:
         items = there.watch()
         first = asyncio.ensure_future(anext(items))
         await until(lambda: bool(there.watches) and there.watches[0].failures > 0)
-        assert 'User "visitor" cannot list resource "pytorchtrainingjobs"' in there.watches[0].error
+        assert 'User "visitor" cannot watch resource "pytorchtrainingjobs"' in there.watches[0].error
         assert not there.watches[0].synced
         role = ("--clusterrole=cluster-admin", "--user=visitor")
         cluster.kubectl("create", "rolebinding", "all", *role, "-n", namespace)
