@@ -127,6 +127,7 @@ class Status:
         if job not in self._written and self._shown.get(job) == digest:
             self._written[job] = digest
         if self._written.get(job) == digest:
+            self._counts.drop(job)
             remaining = self._until_rewrite(job)
             if remaining is None or remaining > 0:
                 return remaining
@@ -194,6 +195,7 @@ class Status:
             kept.pop(job, None)
         self._changes.pop(job, None)
         self._seqs.pop(job, None)
+        self._counts.drop(job)
 
 
 def _waited_for(state: JobState) -> object:
