@@ -1,7 +1,7 @@
 """A store with histories in it, and the command line to ask it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from statemachine.ids import JobUid
 from statemachine.log.port import DeadLetter, EntryDraft
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
+from tests.support.receivers import KEY, Hook, receiving
 from tests.support.scenario import START, Story, workers
 
 SECRET = "hunter2"
@@ -92,3 +93,18 @@ def ask(store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
         return Said(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    """A receiver of web hooks."""
+    with receiving() as server:
+        yield server
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    """A file with the key that the receiver knows."""
+    path = tmp_path / "key"
+    path.write_text(KEY)
+    return path

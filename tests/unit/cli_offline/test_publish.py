@@ -1,7 +1,6 @@
 """`jobledger events publish` posts what the log has to a real server, and says what the server refused."""
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,21 +8,8 @@ import pytest
 
 from tests.support.certificates import Authority
 from tests.support.planted import MARK
-from tests.support.receivers import KEY, Hook, SecureHook, receiving, served
+from tests.support.receivers import Hook, SecureHook, served
 from tests.unit.cli_offline.conftest import SECRET, Ask
-
-
-@pytest.fixture
-def hook() -> Iterator[Hook]:
-    with receiving() as server:
-        yield server
-
-
-@pytest.fixture
-def key(tmp_path: Path) -> Path:
-    path = tmp_path / "key"
-    path.write_text(KEY)
-    return path
 
 
 def test_a_log_reaches_a_web_hook_as_it_is_exported(ask: Ask, hook: Hook, key: Path, tmp_path: Path) -> None:

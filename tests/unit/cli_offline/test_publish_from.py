@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,21 +10,8 @@ from jobledger.publishing.cursors import Cursor, LogPlace, short_id
 from statemachine.ids import JobUid, Position
 from statemachine.log.identity import known_identity
 from statemachine.log.sqlite import SqliteLog
-from tests.support.receivers import KEY, Hook, receiving
+from tests.support.receivers import Hook
 from tests.unit.cli_offline.conftest import Ask
-
-
-@pytest.fixture
-def hook() -> Iterator[Hook]:
-    with receiving() as server:
-        yield server
-
-
-@pytest.fixture
-def key(tmp_path: Path) -> Path:
-    path = tmp_path / "key"
-    path.write_text(KEY)
-    return path
 
 
 @pytest.fixture

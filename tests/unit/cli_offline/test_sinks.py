@@ -2,27 +2,21 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.support.receivers import KEY, Hook, receiving
+from tests.support.receivers import Hook
 from tests.unit.cli_offline.conftest import SECRET, Ask
 
 
 @pytest.fixture
-def hook() -> Iterator[Hook]:
-    with receiving() as server:
-        yield server
-
-
-@pytest.fixture
-def publish(ask: Ask, hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+def publish(
+    ask: Ask, hook: Hook, key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], int]:
     """Feeds the sink `pager`, which is in the file of sinks, once."""
-    key = tmp_path / "key"
-    key.write_text(KEY)
     sinks = tmp_path / "sinks.yaml"
     sinks.write_text(f"""sinks:
 - {{name: pager, type: webhook, url: "{hook.url}", keys: [{{secretFile: {key}}}]}}
