@@ -158,7 +158,12 @@ def fill_worked_example_a(page: "Page") -> None:
 
 
 def edit_yaml(page: "Page") -> None:
-    """From the form to its text, by way of the preview."""
+    """From the form to its text, by way of the preview.
+
+    Before the scripts of the page run there is no preview, and its button leads to the text at once.
+    """
+    page.locator("#editor").wait_for()
+    page.wait_for_load_state()
     page.get_by_role("button", name="Preview YAML").click()
     page.get_by_role("button", name="Edit YAML").click()
     page.locator("#yaml").wait_for()
