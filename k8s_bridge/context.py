@@ -63,7 +63,7 @@ class Signals(Protocol):
     def touched(self, job: JobUid) -> None:
         """A child of the job changed in a way that no observation speaks of.
 
-        A Service, or another child, that is gone; a pod whose node is done with it.
+        A Service, or another child, that is gone; a pod that is held, and whose node is done with it.
         """
 
     def shown(self, job: JobUid, status: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ from k8s_bridge.pod_status import (
     read_containers,
     refused_for_good,
 )
-from k8s_bridge.port import Change, Verb
+from k8s_bridge.port import EVIDENCE, Change, Verb
 from k8s_bridge.raw import mapping, mappings, text
 from statemachine.ids import JOB_UID, JobUid, PodUid, attempt_of, whole_number
 from statemachine.kinds import KINDS, SERVED, UnknownKind, kind_of, replica_of
@@ -357,6 +357,12 @@ def is_over(pod: Mapping[str, Any]) -> bool:
     """
     meta = mapping(pod.get("metadata"))
     return "deletionTimestamp" in meta and meta.get("deletionGracePeriodSeconds") == 0
+
+
+def is_held(pod: Mapping[str, Any]) -> bool:
+    """The pod would be gone but for a finalizer of ours."""
+    finalizers = mapping(pod.get("metadata")).get("finalizers")
+    return is_over(pod) and isinstance(finalizers, list | tuple) and EVIDENCE in finalizers
 
 
 def tells_no_more(pod: Mapping[str, Any]) -> bool:

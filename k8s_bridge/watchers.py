@@ -20,8 +20,8 @@ from k8s_bridge.looking import Incoming, LookResult, Looks
 from k8s_bridge.observe import (
     Sort,
     is_controlled,
+    is_held,
     is_in_sight,
-    is_over,
     observe,
     owner_of,
     recorded,
@@ -196,6 +196,9 @@ class Bridge:
         ):
             self.signals.touched(owner_of(item.object))  # the controller puts the labels back
             return
+        is_gone_pod = item.verb is Verb.DELETED and sort_of(item.object) is Sort.POD
+        if is_gone_pod and not observations and (owner := owner_of(item.object)):
+            self.signals.touched(owner)  # it may have had the name of a child
         for observation in observations:
             await self._pass_on(uid, self._with_record(observation, item.object), item.object)
         track = self._tracks.get(uid)
@@ -287,10 +290,17 @@ class Bridge:
                 self.signals.touched(JobUid(uid))
             else:
                 self.signals.shown(JobUid(uid), raw.get("status") or {})
-        elif (owner := owner_of(raw)) and (
-            (is_over(raw) if sort is Sort.POD else _is_gone(change)) or self.log.is_forgotten(owner)
-        ):
+        elif (owner := owner_of(raw)) and (self._is_waited_for(change, sort) or self.log.is_forgotten(owner)):
             self.signals.touched(owner)
+
+    @staticmethod
+    def _is_waited_for(change: Change, sort: Sort) -> bool:
+        """A visit has something to do about the child now: a held pod goes, or another object is made anew.
+
+        That a pod is gone is reported. It takes a visit with the decision that follows, and none before it.
+        """
+        is_gone = change.verb is Verb.DELETED
+        return is_held(change.object) and not is_gone if sort is Sort.POD else is_gone
 
     async def _pass_on(self, uid: str, observation: Observation, raw: Manifest) -> None:
         if isinstance(observation, JobObserved):
@@ -344,10 +354,6 @@ class Bridge:
         if not self._withheld or not isinstance(gone, JobGone):
             return False
         return self.log.kind_of(gone.job) in ("", *self._withheld)
-
-
-def _is_gone(change: Change) -> bool:
-    return change.verb is Verb.DELETED
 
 
 def _uid(change: Change) -> str:

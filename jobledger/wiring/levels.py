@@ -19,10 +19,10 @@ from statemachine.engine.clock import Clock
 from statemachine.engine.source import Pulse
 from statemachine.ids import JobUid
 from statemachine.log.reader import Folded
-from statemachine.observations import ChildObserved, Observation, PodObserved
+from statemachine.observations import ChildObserved, Observation, PodGone, PodObserved
 
 _SETTLE: Final = 1.0
-"""Seconds until a child that was observed is looked at where another process decides: usually it is expected."""
+"""Seconds until a child that was observed is looked at, if it is expected, or may be: another process decides."""
 
 _MOMENT: Final = 1.0
 """Seconds for which a view that is not urgent collects changes: the pods of a job start and end together."""
@@ -45,7 +45,7 @@ class Levels:
         options: ControllerOptions,
         instruments: Instruments,
     ) -> None:
-        self._mine = mine
+        self._mine, self._states = mine, states
         self.confirming = Confirming(cluster, clock, options.env_values)
         rush = Rush()
         children = Children(
@@ -107,13 +107,24 @@ class Levels:
                 queue.add(job) if projector.is_urgent(events) else queue.add_after(job, _MOMENT)
 
     def silent(self, observation: Observation) -> None:
-        """A child whose report changes nothing may be one that no state asks for: a create that took effect late."""
-        if isinstance(observation, PodObserved | ChildObserved):
+        """A child whose report changes nothing may be one that no state asks for: a create that took effect late.
+
+        If it is gone, its name may be free for one that is asked for. The pod that the log has is neither.
+        """
+        if isinstance(observation, PodObserved) and self._is_expected(observation):
+            self.children.add_after(observation.job, _SETTLE)
+        elif isinstance(observation, PodObserved | PodGone | ChildObserved):
             self.children.add(observation.job)
+
+    def _is_expected(self, observation: PodObserved) -> bool:
+        """The log has this pod as its replica's."""
+        state = self._states.state(observation.job)
+        replica = state.replicas.get(observation.replica) if state is not None else None
+        return replica is not None and replica.uid == observation.uid
 
     def observed(self, observation: Observation) -> None:
         """As `silent`, where it is not known yet whether the report changes something."""
-        if isinstance(observation, PodObserved | ChildObserved):
+        if isinstance(observation, PodObserved | PodGone | ChildObserved):
             self.children.add_after(observation.job, _SETTLE)
 
     def touched(self, job: JobUid) -> None:

@@ -23,6 +23,7 @@ _AT: Final = "tests/unit/wiring/"
 _API: Final = "tests/unit/api/"
 _ON_LEVELS: Final = (_AT + "test_levels.py",)
 _ON_STREAMS: Final = (_AT + "test_streams.py",)
+_ON_REPLACED: Final = (_AT + "test_replaced.py",)
 _ON_SPREAD: Final = (_AT + "test_spread.py",)
 _ON_FORGOTTEN: Final = (_AT + "test_forgotten_jobs.py",)
 _ON_KEYS: Final = (_AT + "test_keys.py",)
@@ -61,8 +62,36 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "levels-silent-report-not-looked-at",
         _LEVELS,
-        "            self.children.add(observation.job)\n\n    def observed",
-        "            pass\n\n    def observed",
+        "            self.children.add(observation.job)\n\n    def _is_expected",
+        "            pass\n\n    def _is_expected",
+        _ON_LEVELS,
+    ),
+    Mutant(
+        "levels-expected-pod-looked-at-at-once",
+        _LEVELS,
+        "replica is not None and replica.uid == observation.uid",
+        "False",
+        (*_ON_LEVELS, *_ON_REPLACED),
+    ),
+    Mutant(
+        "levels-strange-pod-looked-at-later",
+        _LEVELS,
+        "replica is not None and replica.uid == observation.uid",
+        "replica is not None",
+        _ON_LEVELS,
+    ),
+    Mutant(
+        "levels-free-name-not-looked-at",
+        _LEVELS,
+        "        elif isinstance(observation, PodObserved | PodGone | ChildObserved):\n",
+        "        elif isinstance(observation, PodObserved | ChildObserved):\n",
+        _ON_LEVELS,
+    ),
+    Mutant(
+        "levels-free-name-not-looked-at-where-others-decide",
+        _LEVELS,
+        "        if isinstance(observation, PodObserved | PodGone | ChildObserved):\n",
+        "        if isinstance(observation, PodObserved | ChildObserved):\n",
         _ON_LEVELS,
     ),
     Mutant(

@@ -11,7 +11,8 @@ import pytest
 
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.context import Known, LogContext, NoLog, NoSignals, Signals
-from k8s_bridge.port import Change, Cluster, Ref, Sight, Synced, Verb
+from k8s_bridge.port import EVIDENCE, Change, Cluster, Ref, Sight, Synced, Verb
+from k8s_bridge.timestamps import stamp
 from k8s_bridge.watchers import Bridge
 from statemachine.backoff import backoff
 from statemachine.errors import ClusterUnavailable, Expired, Refused
@@ -443,6 +444,43 @@ async def test_a_pod_that_lost_its_controller_is_not_gone_but_looked_at() -> Non
     async with following(script, signals=signals) as (observations, _, _):
         assert [observation for observation in observations if isinstance(observation, PodGone)] == []
         assert signals.jobs == [J1]
+
+
+def over(*finalizers: str, **labels: str) -> dict[str, Any]:
+    """The pod after the last step of its node; with the labels of its replica, but for `labels`."""
+    meta = {**POD["metadata"], "deletionTimestamp": stamp(AT), "deletionGracePeriodSeconds": 0}
+    meta["labels"] = {**meta["labels"], **labels}
+    return {**POD, "metadata": {**meta, "finalizers": list(finalizers)}}
+
+
+@pytest.mark.parametrize(
+    ("form", "verb", "is_signalled"),
+    [
+        (over(EVIDENCE), Verb.MODIFIED, True),
+        (over("example.com/other"), Verb.MODIFIED, False),
+        (over(), Verb.DELETED, False),
+        ({**POD, "metadata": {**POD["metadata"], "finalizers": [EVIDENCE]}}, Verb.MODIFIED, False),
+    ],
+    ids=["held", "held by others", "gone", "alive"],
+)
+async def test_a_visit_is_asked_for_at_once_where_a_pod_that_is_held_goes_and_not_where_its_report_will_do(
+    form: dict[str, Any], verb: Verb, is_signalled: bool
+) -> None:
+    signals = Kept()
+    script: Script = [added(JOB), added(POD), Synced(AT), Change(verb, form, AT)]
+    async with following(script, signals=signals) as (_, _, bridge):
+        await until(lambda: bridge.progress.changes == 3)
+        assert signals.jobs == ([J1] if is_signalled else [])
+
+
+async def test_that_a_pod_is_gone_which_is_no_replica_is_signalled_as_nothing_is_reported_of_it() -> None:
+    """It may have had the name of one."""
+    signals = Kept()
+    form = over(**dict.fromkeys(POD["metadata"]["labels"], "other"))
+    script: Script = [added(JOB), added(form), Synced(AT), Change(Verb.DELETED, form, AT)]
+    async with following(script, signals=signals) as (observations, _, bridge):
+        await until(lambda: bridge.progress.changes == 3)
+        assert (len(observations), signals.jobs) == (1, [J1])
 
 
 def bare(**more: Any) -> dict[str, Any]:

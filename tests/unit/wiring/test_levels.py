@@ -11,10 +11,10 @@ from jobledger.wiring.levels import Levels
 from jobledger.wiring.options import ControllerOptions
 from k8s_bridge.port import Ref
 from projectors.base import Quarantine
-from statemachine.ids import JobUid, Seq
+from statemachine.ids import JobUid, PodUid, ReplicaName, Seq
 from statemachine.log.port import Record
 from statemachine.log.reader import Folded, Reader
-from statemachine.observations import Observation
+from statemachine.observations import Observation, PodGone
 from statemachine.state import JobState
 from tests.support.memory_cluster import MemoryCluster, counted_uids
 from tests.support.scenario import API, KIND, START, UID, Story, workers
@@ -153,6 +153,38 @@ async def test_a_report_that_changes_nothing_is_a_reason_to_look_at_the_children
     assert late.levels.children.depth == 1
     scene.levels.silent(story.entries[0].cause)
     assert scene.levels.statuses.depth == 0
+
+
+@on_simulated_time
+async def test_a_report_of_the_pod_that_the_log_has_is_followed_by_a_look_in_a_second() -> None:
+    story = Story(workers(1)).submit().pod("worker-0", "Running")
+    scene = Scene(story)
+    for _ in story.entries:
+        scene.fold()
+    async with scene.running():
+        await asyncio.sleep(5)
+        before = scene.levels.children.visits
+        scene.levels.silent(story.pod_seen("worker-0", "Running"))
+        assert scene.levels.children.depth == 0
+        await asyncio.sleep(1.1)
+        assert scene.levels.children.visits == before + 1
+        scene.levels.silent(story.pod_seen("worker-0", "Running").changed(uid="another"))
+        assert scene.levels.children.depth == 1, "it has a name that is needed, and has to go"
+
+
+@on_simulated_time
+async def test_that_a_pod_is_gone_which_no_state_has_is_a_reason_to_look_at_the_children() -> None:
+    """Its name may be free for one that is asked for."""
+    story = Story(workers(1)).submit()
+    gone = PodGone(job=UID, at=START, replica=ReplicaName("worker-0"), attempt=1, uid=PodUid("another"))
+    scene = Scene(story)
+    scene.levels.silent(gone)
+    assert scene.levels.children.depth == 1
+    late = Scene(story)
+    late.levels.observed(gone)
+    assert late.levels.children.depth == 0
+    await asyncio.sleep(1.1)
+    assert late.levels.children.depth == 1
 
 
 @on_simulated_time
