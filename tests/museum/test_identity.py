@@ -3,14 +3,13 @@
 from k8s_bridge import observe as bridge_observe
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Manifest, Verb
-from projectors import children
-from projectors.children import Children, _Made
+from projectors import child_writer, children
 from projectors.confirming import Confirming
+from projectors.made_pods import MadePod, MadePods
 from statemachine.events import ReplicaRequested
 from statemachine.ids import JobUid
 from statemachine.observations import WriteRefused
 from statemachine.owned import Child
-from statemachine.state import JobState
 from tests.museum.exhibit import exhibit, given, swap
 from tests.museum.scene import Scene
 from tests.support.scenario import START, Story, workers
@@ -39,7 +38,7 @@ def test_kubernetes_sigs_jobset_1165_a_child_is_that_of_the_uid_that_owns_it() -
 @exhibit(
     "kubernetes-sigs/jobset#18",
     "An object of the right name was taken for one's own, no matter who had made it; ours was never created.",
-    wrong=(swap(children, "_is_controlled_by", lambda *_: True),),
+    wrong=(swap(child_writer, "_is_controlled_by", lambda *_: True),),
 )
 @on_simulated_time
 async def test_kubernetes_sigs_jobset_18_a_stranger_in_the_way_is_reported() -> None:
@@ -72,7 +71,7 @@ async def test_volcano_sh_volcano_3601_nothing_is_made_for_a_job_object_that_is_
 @exhibit(
     "argoproj/argo-workflows#13986",
     "The pod of one step was created twice under the same name, and the container of the step ran twice.",
-    wrong=(swap(Children, "_made_before", lambda *_: None),),
+    wrong=(swap(MadePods, "before", lambda *_: None),),
 )
 @on_simulated_time
 async def test_argoproj_argo_workflows_13986_an_attempt_has_one_pod_though_nobody_heard_of_it() -> None:
@@ -102,8 +101,8 @@ async def test_argoproj_argo_workflows_16294_an_old_state_makes_no_pod() -> None
     assert scene.pods_made == 0
 
 
-def under_its_name(self: Children, _: JobState, child: Child) -> _Made | None:
-    made = (pods[child.replica] for pods in self._made.values() if child.replica in pods)
+def under_its_name(self: MadePods, _: JobUid, child: Child) -> MadePod | None:
+    made = (pods[child.replica] for pods in self._pods.values() if child.replica in pods)
     return next(made, None)
 
 
@@ -111,7 +110,7 @@ def under_its_name(self: Children, _: JobState, child: Child) -> _Made | None:
     "kubernetes/kubernetes#131917",
     "What a controller expected to hear was kept by the name of a job: deleted and created again at once, the new "
     "one waited for the pod of the old one, and got none.",
-    wrong=(swap(Children, "_made_before", under_its_name),),
+    wrong=(swap(MadePods, "before", under_its_name),),
 )
 @on_simulated_time
 async def test_kubernetes_kubernetes_131917_a_job_of_the_same_name_waits_for_nothing_of_the_old_one() -> None:

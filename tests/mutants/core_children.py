@@ -8,7 +8,7 @@ _LATE: Final = ("tests/unit/projectors/test_late_children.py", "tests/unit/proje
 
 
 def _of(name: str, old: str, new: str) -> Mutant:
-    return Mutant(f"late-{name}", "projectors.children", old, new, _LATE)
+    return Mutant(f"late-{name}", "projectors.child_writer", old, new, _LATE)
 
 
 MUTANTS: Final = (

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from k8s_bridge.watchers import Bridge
-from projectors.children import Children
 from projectors.history import HistoryProjector
 from projectors.history.database import Reached, Statement
 from projectors.history.projector import Step
+from projectors.made_pods import MadePods
 from statemachine.engine.drain import Drain
 from statemachine.engine.follower import Follower
 from statemachine.engine.step import Owner
@@ -55,7 +55,7 @@ def projectors_do_not_wait_for_the_end_of_the_log(patch: pytest.MonkeyPatch) -> 
         return
 
     patch.setattr(Follower, "fresh", at_once)
-    patch.setattr(Children, "_made_before", lambda *_: None)
+    patch.setattr(MadePods, "before", lambda *_: None)
     patch.setattr(ApartWorld, "actions", (*[chaos.remove_pod] * 4, chaos_parts.part_away, chaos_parts.freeze))
     return ApartWorld
 

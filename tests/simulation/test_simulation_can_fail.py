@@ -8,7 +8,7 @@ import pytest
 from jobledger.wiring.states import LatestStates
 from k8s_bridge.port import EVIDENCE, Change, Manifest, Verb
 from projectors import diff
-from projectors.children import Children
+from projectors.made_pods import MadePods
 from projectors.workqueue import WorkQueue
 from statemachine.engine.embedded import Engine
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName, Seq
@@ -56,7 +56,7 @@ def what_is_on_its_way_into_the_log_is_not_waited_for(patch: pytest.MonkeyPatch)
         return
 
     patch.setattr(Engine, "fresh", at_once)
-    patch.setattr(Children, "_made_before", lambda *_: None)  # either of the two finds the most of it alone
+    patch.setattr(MadePods, "before", lambda *_: None)  # either of the two finds the most of it alone
     patch.setattr(chaos, "ACTIONS", chaos.FORCE)
 
 

@@ -245,4 +245,4 @@ async def test_a_pod_gets_no_values_of_another_job_of_the_name() -> None:
     (job,) = visits.cluster.objects.peek_all("PyTorchTrainingJob")
     visits.again(job)
     with pytest.raises(Missing, match="another job by now"):
-        await visits.children._with_values(visits.story.state, {})
+        await visits.children._writer._with_values(visits.story.state, {})
