@@ -115,7 +115,8 @@ class Wire:
             await asyncio.sleep(0.01)
             raise KafkaConnectionError("connection refused")
         drawn = chance.random()
-        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
 
         def arrive(*, answered: bool) -> None:
             if brokers.is_away:
@@ -130,11 +131,11 @@ class Wire:
         elif drawn >= odds.late + odds.lost:
             answered = drawn >= odds.late + odds.lost + odds.unanswered
             brokers.soon(_flight(chance.random(), odds), lambda: arrive(answered=answered))
+        over = loop.call_later(REQUEST, _expire, answer)  # costs less than `asyncio.timeout`
         try:
-            async with asyncio.timeout(REQUEST):
-                return await answer
-        except TimeoutError:
-            raise RequestTimedOutError from None
+            return await answer
+        finally:
+            over.cancel()
 
     async def answered(self, work: Callable[[], T]) -> T:
         """What brokers answer to a request that is made again until they do."""
@@ -149,6 +150,11 @@ class Wire:
         held = await self.request(work)
         inner: Awaitable[T] = asyncio.shield(held)
         return await inner
+
+
+def _expire(answer: "asyncio.Future[T]") -> None:
+    if not answer.done():
+        answer.set_exception(RequestTimedOutError())
 
 
 def _flight(drawn: float, odds: Odds) -> float:
