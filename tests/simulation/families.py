@@ -12,6 +12,7 @@ from tests.simulation.shapes import PYTORCH, Shape
 from tests.simulation.shrink import shrunk
 from tests.simulation.world import Broken, World
 from tests.support import seeds as seeding
+from tests.support.collecting import many_worlds
 
 _SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 50)
 _FIRST: Final = seeding.seed(0, "JOBLEDGER_SIM_FIRST")
@@ -34,8 +35,9 @@ def simulate_all(
     seeds: Sequence[int], make: Callable[[int, Shape], World] = World, shapes: Sequence[Shape] = (PYTORCH,)
 ) -> None:
     """Every seed, with the shapes of jobs by turns."""
-    for seed in seeds:
-        try:
-            simulate(seed, shapes[seed % len(shapes)], make, coverage=COVERAGE)
-        except Failed as error:
-            raise Broken(f"{error}\n\n{shrunk(error)}") from None
+    with many_worlds():
+        for seed in seeds:
+            try:
+                simulate(seed, shapes[seed % len(shapes)], make, coverage=COVERAGE)
+            except Failed as error:
+                raise Broken(f"{error}\n\n{shrunk(error)}") from None

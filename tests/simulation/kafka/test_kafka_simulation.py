@@ -13,6 +13,7 @@ import pytest
 from tests.simulation.families import chunked
 from tests.simulation.kafka.faults import FAULTS
 from tests.simulation.kafka.run import simulate
+from tests.support.collecting import many_worlds
 
 _CHUNK: Final = 40
 """Seeds of a test, which takes some twelve seconds of processor time: one in fifteen loses an owner."""
@@ -26,11 +27,12 @@ _ENDS: Final = ("OwnerLost", "LogUnavailable")
 @chunked(_CHUNK, _SEEDS)
 def test_every_observation_is_decided_once_whatever_happens(seeds: Sequence[int]) -> None:
     did: Counter[str] = Counter()
-    for seed in seeds:
-        world = simulate(seed)
-        did += world.did
-        for engine in world.engines:
-            did += engine.worker.endings
+    with many_worlds():
+        for seed in seeds:
+            world = simulate(seed)
+            did += world.did
+            for engine in world.engines:
+                did += engine.worker.endings
     if seeds == range(_CHUNK):  # of others one fault or another may be missing by chance
         wanted = [*(fault.__name__ for fault in FAULTS), *_SUDDEN, *_ENDS, "repeats", "put again"]
         assert not [name for name in wanted if not did[name]], f"these faults never came: {did}"
