@@ -8,7 +8,9 @@ from random import Random
 from typing import Any, Final
 from unittest.mock import patch
 
+from jobledger.wiring import audit
 from projectors import sweeper
+from statemachine.engine import timers
 from statemachine.errors import EntryUnreadable
 from statemachine.log.codec import decode
 from statemachine.observations import Observation
@@ -23,10 +25,13 @@ from tests.simulation.world import Broken, World
 from tests.support.collecting import one_world
 from tests.support.fate import Fate
 from tests.support.faults import LATEST
-from tests.support.simulated import Deadlock, run_simulated
+from tests.support.simulated import Deadlock, one_loop, run_simulated
 
-_SWEEPS: Final = 30.0
-"""Seconds between two sweeps for orphans once no fault happens any more: every five were half of all timers."""
+_SELDOM: Final = 75.0
+"""Seconds between two sweeps, two audits, and two looks of timers at the clock once no fault happens any more.
+
+Four of each fit into the time after which a world is at rest, and what they cost nobody needs: the clock is right.
+"""
 
 
 class Failed(Broken):
@@ -59,7 +64,7 @@ def simulate(
     )
     with _errors_are_findings(world):
         try:
-            watch = run_simulated(_watched(world, script), seed)
+            watch = run_simulated(_in_one_loop(world, script), seed)
         except (Broken, Deadlock) as error:
             again = "" if script else f"again: make sim SEED={seed}\n\n"
             raise Failed(f"{error}\n\n{again}{story(world)}", world) from error
@@ -79,6 +84,11 @@ def _errors_are_findings(world: World) -> Iterator[None]:
     finally:
         root.removeHandler(handler)
         logging.disable(before)
+
+
+async def _in_one_loop(world: World, script: Script | None) -> Watch:
+    with one_loop():
+        return await _watched(world, script)
 
 
 async def _watched(world: World, script: Script | None) -> Watch:
@@ -106,7 +116,11 @@ async def _live(world: World, watch: Watch, script: Script | None) -> None:
     else:
         await world.diary.play(world, script)
         await chaos.calm(world)
-    with patch.object(sweeper, "_EVERY", _SWEEPS):
+    with (
+        patch.object(sweeper, "_EVERY", _SELDOM),
+        patch.object(audit, "ROUND", _SELDOM),
+        patch.object(timers, "_LONGEST_SLEEP", _SELDOM),
+    ):
         await _rest(world, watch)
         await _resync(world, watch)
         await _clear(world, watch)

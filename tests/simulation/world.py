@@ -216,7 +216,7 @@ class World:
 
     def note(self, text: str) -> None:
         """Something was done to the system: part of the story that a failure prints."""
-        self.notes.append(f"{self.clock.now():%H:%M:%S.%f} {text}")
+        self.notes.append(f"{self.clock.now().time().isoformat('microseconds')} {text}")
 
     def records(self) -> Iterator[Record]:
         """The whole log, in order."""

@@ -8,14 +8,17 @@ life in milliseconds.
 import asyncio
 import random
 import selectors
+from asyncio import events
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import Context, copy_context
 from datetime import datetime, timedelta
 from functools import wraps
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, repeat
 from typing import Any, ParamSpec, TypeVar, TypeVarTuple, Unpack
+from unittest.mock import patch
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -185,6 +188,21 @@ def run_simulated(
             return runner.run(coro)
     finally:
         random.setstate(before)
+
+
+@contextmanager
+def one_loop() -> Iterator[None]:
+    """No other loop runs meanwhile, in any thread: who asks which one runs gets the answer without a system call.
+
+    asyncio asks for the number of the process each time, in case it is a child's: two thousand times a world.
+    """
+    answer = repeat(asyncio.get_running_loop()).__next__
+    with (
+        patch.object(asyncio, "get_running_loop", answer),
+        patch.object(events, "get_running_loop", answer),
+        patch.object(events, "_get_running_loop", answer),
+    ):
+        yield
 
 
 def on_simulated_time(test: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:

@@ -15,7 +15,7 @@ from tests.simulation.world import Broken
 from tests.support.collecting import one_world
 from tests.support.kafka_model.installed import installed
 from tests.support.processes import ProcessLoop
-from tests.support.simulated import Deadlock, run_simulated
+from tests.support.simulated import Deadlock, one_loop, run_simulated
 
 _LOOK: Final = 2.0
 """Seconds between two looks at what must hold at any time."""
@@ -51,7 +51,8 @@ async def _live(seed: int, fences: bool, worlds: list[World]) -> None:
     root, handler = logging.getLogger(), world.listen()
     root.addHandler(handler)
     try:
-        await _story(world)
+        with one_loop():
+            await _story(world)
     finally:
         root.removeHandler(handler)
         for engine in world.engines:
