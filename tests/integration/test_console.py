@@ -86,6 +86,12 @@ def chrome() -> "Iterator[Browser]":
         yield opened
 
 
+def close_pages(chrome: "Browser") -> None:
+    """None that a test has opened goes on asking its server while other tests run."""
+    for context in chrome.contexts:
+        context.close()
+
+
 @contextmanager
 def serving(place: Place, port: int) -> Iterator[None]:
     with place.server("--listen", f"127.0.0.1:{port}"):
@@ -98,6 +104,7 @@ def site(tmp_path: Path, chrome: "Browser") -> Iterator[Site]:
     with serving(place, port):
         site = Site(place, f"http://127.0.0.1:{port}", chrome)
         yield site
+        close_pages(chrome)
     policy = [complaint for complaint in site.complaints if "Content Security Policy" in complaint]
     assert not policy, policy
 
@@ -423,6 +430,7 @@ def test_a_page_says_that_its_server_is_away_and_goes_on_when_it_is_back(
         act(page, "after", "Delete")
         page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         page.get_by_text("No data").wait_for()
+        close_pages(chrome)
 
 
 def test_what_is_open_and_typed_survives_a_refresh(site: Site) -> None:
