@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed: it drives the browser")
 
-from playwright.sync_api import Page, Response, expect
+from playwright.sync_api import Browser, Page, Response, expect
 
 from tests.integration.browser import PATIENCE, browser
 from tests.integration.cli_words import Place
@@ -29,10 +29,16 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}{PAGE}"
 
 
-@pytest.fixture
-def page() -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def chrome(address: str) -> Iterator[Browser]:
+    """Opened behind the history: the loop of playwright, which lasts as long, lets no other run."""
     with browser() as opened:
-        made = opened.new_page(viewport={"width": 1440, "height": 1000}, locale="en-GB")
+        yield opened
+
+
+@pytest.fixture
+def page(chrome: Browser) -> Iterator[Page]:
+    with chrome.new_page(viewport={"width": 1440, "height": 1000}, locale="en-GB") as made:
         made.set_default_timeout(PATIENCE)
         yield made
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed: it drives the browser")
 
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.harness import wait_for
 from tests.integration.browser import PATIENCE, browser
@@ -43,10 +43,15 @@ def address(place: Place) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-@pytest.fixture
-def context() -> Iterator[BrowserContext]:
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Browser]:
     with browser() as opened:
-        made = opened.new_context(locale="en-GB")
+        yield opened
+
+
+@pytest.fixture
+def context(chrome: Browser) -> Iterator[BrowserContext]:
+    with chrome.new_context(locale="en-GB") as made:
         made.set_default_timeout(PATIENCE)
         yield made
 

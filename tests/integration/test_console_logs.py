@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed: it drives the browser")
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.integration.browser import PATIENCE, browser
 from tests.integration.cli_words import Place, script
@@ -51,10 +51,15 @@ def log(place: Place) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/jobs/default/PyTorchTrainingJob/train/log?replica=worker-0"
 
 
-@pytest.fixture
-def page() -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Browser]:
     with browser() as opened:
-        page = opened.new_page(locale="en-GB")
+        yield opened
+
+
+@pytest.fixture
+def page(chrome: Browser) -> Iterator[Page]:
+    with chrome.new_page(locale="en-GB") as page:
         page.set_default_timeout(PATIENCE)
         yield page
 
