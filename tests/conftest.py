@@ -5,10 +5,17 @@ import os
 import signal
 from collections.abc import Generator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from jobledger.telemetry.log_lines import OUR_PACKAGES
+
+INTEGRATION: Final = Path(__file__).parent / "integration"
+"""The folder of tests that all start real programs."""
+
+PORTS: Final = Path(__file__).parent / "ports"
+"""The only other folder that has some."""
 
 pytest_plugins = ["tests.harness.fixtures", "tests.harness.groups", "tests.support.seeds"]
 
@@ -28,12 +35,32 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `-m integration` or `-m "not integration"` folders without such tests are not imported.
+
+    Each process of a run would import all of them, for half a minute of processor time.
+    """
+    match config.option.markexpr:
+        case "not integration" if collection_path == INTEGRATION:
+            return True
+        case "integration" if collection_path.match("test_*.py") and not _may_be_integration(collection_path):
+            return True
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What stands in the folder of integration tests is one: `-m "not integration"` needs no program but Python."""
-    folder = Path(__file__).parent / "integration"
     for item in items:
-        if folder in item.path.parents:
+        if INTEGRATION in item.path.parents:
             item.add_marker(pytest.mark.integration)
+        elif item.get_closest_marker("integration") and not _may_be_integration(item.path):
+            raise pytest.UsageError(
+                f"{item.nodeid} is an integration test: move it to {INTEGRATION} or {PORTS}"
+            )
+
+
+def _may_be_integration(file: Path) -> bool:
+    return not {INTEGRATION, PORTS}.isdisjoint(file.parents)
 
 
 @pytest.hookimpl(wrapper=True)
