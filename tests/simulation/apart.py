@@ -65,16 +65,12 @@ class SkewedClock(JumpingClock):
 
 
 class ApartWorld(TroubledWorld):
-    """A bridge, an engine and projectors; sometimes two bridges.
-
-    Nobody edits labels of pods: a bridge whose log is behind does not know whether a pod's labels are still its own,
-    and what it holds back then it reports only after its next start.
-    """
+    """A bridge, an engine and projectors; sometimes two bridges."""
 
     odds: ClassVar[Mapping[str, float]] = {**TroubledWorld.odds, "inbox_lost_reply": 0.1}
     actions: ClassVar[Sequence[Action]] = (
         *_USUAL,
-        *(act for act in chaos_cluster.ACTIONS if act is not chaos_cluster.relabel_pod),
+        *chaos_cluster.ACTIONS,
         *chaos_log.ACTIONS,
         *chaos_parts.ACTIONS * 2,
     )

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from k8s_bridge.observe import is_controlled
+from k8s_bridge.observe import is_controlled, is_in_sight
 from k8s_bridge.port import Cluster, Manifest
 from tests.simulation import chaos, chaos_cluster, chaos_log, chaos_parts
 from tests.simulation.chaos import Action
@@ -68,11 +68,14 @@ class TroubledWorld(World):
         asyncio.get_running_loop().call_later(_TIDIED_AFTER, self._tidy)
 
     def _tidy(self) -> None:
-        """Pods that were taken from their jobs are removed: the job is gone, or no label says that they are its."""
+        """Pods that were taken from their jobs are removed: the job is gone, or no label says that they are its.
+
+        So are those of which no watch shows that their job is gone, and which are held for the log.
+        """
         jobs = {job["metadata"]["uid"] for job in self.live_jobs()}
         for pod in list(self.cluster.objects.peek_all("Pod")):
             life = self.pods.pods.get(pod["metadata"]["uid"])
-            if life is None or is_controlled(pod):
+            if life is None or (is_controlled(pod) and (life.key[0] in jobs or is_in_sight(pod))):
                 continue
             if life.key[0] not in jobs:
                 self.note(f"pod {pod['metadata']['name']} {life.uid} is nobody's, and removed")
