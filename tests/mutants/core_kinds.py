@@ -88,8 +88,8 @@ MUTANTS: Final = (
     _of(
         "common.kind",
         "old-warnings-again",
-        "if changes and notice not in warned",
-        "if changes",
+        "[notice for notice in notices if notice not in warned]",
+        "list(notices)",
         _UPDATES,
     ),
     _of(

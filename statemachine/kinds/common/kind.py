@@ -1,6 +1,6 @@
 """A job kind made of data: names, spec model, rules, and two functions for its plan and its children."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -212,14 +212,16 @@ class ModelKind(Generic[S]):
         from now on: what it would bring, and may not, is said by `frozen`.
         """
         reading = replace(reading, spec=as_known(old, reading.spec))
-        before, accepted, warned = self._judged(Draft(name, old), Reading(), uid)
         after, problems, notices = self._judged(Draft(name, reading.spec, old), reading, uid)
         unknown = tuple(_unknown_fields(reading))
         frozen = tuple(map(rendered, frozen_changes(self.model, old, reading.spec)))
+        # nothing is asked of the old spec where nothing is wrong with the new one
+        accepted = self._judged(Draft(name, old), Reading(), uid)[1] if problems else ()
         brought = tuple(problem for problem in problems if problem not in accepted)
         if brought:
             return Admission(old, None, brought, unknown, frozen, {})
         try:
+            before, _ = Version(self.model, uid, old).parsed()
             spec, changes = self._merged(old, reading.spec, before, after)
             if is_same(spec, reading.spec):  # all that was asked for: what was found of it holds
                 spec = reading.spec
@@ -228,8 +230,13 @@ class ModelKind(Generic[S]):
             plan = self.plan(name, uid, Version(self.model, uid, spec).stored())
         except _NEVER_ADMITTED:
             return Admission(old, None, problems or _OLD_INVALID, unknown, frozen, {})
-        fresh = (notice for notice in notices if changes and notice not in warned)
+        fresh = self._unwarned(Draft(name, old), uid, notices) if changes else ()
         return Admission(spec, plan, (), (*unknown, *fresh), frozen, changes)
+
+    def _unwarned(self, before: Draft, uid: JobUid, notices: Sequence[Notice]) -> Sequence[Notice]:
+        """The notices that were not given of the spec before."""
+        warned = self._judged(before, Reading(), uid)[2] if notices else ()
+        return [notice for notice in notices if notice not in warned]
 
     def _merged(
         self, old: dict[str, Any], new: dict[str, Any], before: S | None, after: S | None
