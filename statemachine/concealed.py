@@ -82,16 +82,18 @@ def as_known(old: Any, new: Any) -> Any:
     That is where one of them is a reference and the other is none, or was made with another key: the setting was
     changed, or the key. What cannot be compared has not changed: pod templates never do.
     """
+    if isinstance(new, str):  # leaves come first: they are most of the data, and cheap to tell from the rest
+        return new if old == new or not isinstance(old, str) or _comparable(old, new) else old
+    if type(new) in _LEAVES:
+        return new
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return {key: as_known(old.get(key), inner) for key, inner in new.items()}
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         return [as_known(one, other) for one, other in zip(old, new, strict=True)]
-    return old if isinstance(old, str) and isinstance(new, str) and not _comparable(old, new) else new
+    return new
 
 
 def _comparable(old: str, new: str) -> bool:
-    if old == new:
-        return True
     before, after = _REFERENCE.fullmatch(old), _REFERENCE.fullmatch(new)
     if before is None or after is None:
         return before is after
