@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from projectors.history.database import BEGIN, NOWHERE, REACHED, Change, Reached, Row
@@ -90,7 +90,8 @@ def _change(partition: int, change: Change, db: sqlite3.Connection) -> None:
     db.execute(_own(BEGIN), _bound((partition, *NOWHERE)))
     ((position, latest),) = _fetch(REACHED, (partition,), db)
     for sql, rows in change(Reached(position, datetime.fromisoformat(latest))):
-        db.executemany(_own(sql), map(_bound, rows))
+        if rows:
+            db.executemany(_own(sql), map(_bound, rows))
 
 
 def _make(db: sqlite3.Connection) -> None:
@@ -116,6 +117,7 @@ def _is_present(db: sqlite3.Connection) -> bool:
     return rows == [(LAYOUT,)]
 
 
+@lru_cache(maxsize=64)
 def _own(sql: str) -> str:
     """The statement with SQLite's placeholders for values."""
     return sql.replace("$", "?")
