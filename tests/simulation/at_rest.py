@@ -11,7 +11,6 @@ from statemachine.desired import desired
 from statemachine.ids import ATTEMPT, JobUid, short_hash
 from statemachine.log.audit import verify
 from statemachine.log.codec import encode_state
-from statemachine.log.reader import Reader
 from statemachine.rules.driver import is_held_back
 from statemachine.state import STATE_VERSION, JobState, ReplicaPhase
 from statemachine.status import status
@@ -206,10 +205,7 @@ def own_deletions_are_known(world: World, story: Story) -> Verdicts:
 
 def replay_gives_the_state(world: World, story: Story) -> Verdicts:
     """A reader from the first entry on, and the controller that lives, believe the same."""
-    reader = Reader()
-    for record in story.records:
-        reader.accept(record)
-    folded = reader.tracked(story.state.uid)
+    folded = story.replayed()
     ok = not folded.quarantined and encode_state(folded.state) == encode_state(story.state)
     yield None if ok else f"replayed: {folded}"
     for name, controller in world.believers().items():

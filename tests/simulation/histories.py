@@ -10,6 +10,7 @@ from statemachine.ids import JobUid, PodUid, ReplicaName
 from statemachine.log.codec import decode
 from statemachine.log.entry import Entry
 from statemachine.log.port import Record
+from statemachine.log.reader import Reader, Tracked
 from statemachine.state import JobState
 
 _ENDS = (e.ReplicaFailed, e.ReplicaSucceeded, e.ReplicaEnded)
@@ -39,6 +40,8 @@ class Story:
         """Replica and attempt of each pod that the log tells of."""
         self.counts: defaultdict[str, Counter[object]] = defaultdict(Counter)
         """What rules remember from entry to entry, by a name of their own."""
+        self._reader = Reader()
+        self._replayed = 0
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> "Story":
@@ -68,6 +71,13 @@ class Story:
         self.steps.append(step)
         self.state = state
         return step
+
+    def replayed(self) -> Tracked:
+        """What a reader makes of its part of the log. One that goes on has read the same as one that begins anew."""
+        for step in self.steps[self._replayed :]:
+            self._reader.accept(step.record)
+        self._replayed = len(self.steps)
+        return self._reader.tracked(self.state.uid)
 
     def events(self) -> Iterator[tuple[JobState, e.Event]]:
         """Each event with the state that it met."""

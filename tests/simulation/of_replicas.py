@@ -55,8 +55,10 @@ def _moved(before: JobState, event: Event, after: JobState) -> Iterator[tuple[Re
     """The replicas that the event is about, or whose stages it changed."""
     about: ReplicaName | None = getattr(event, "replica", None)
     for name, new in after.replicas.items():
-        old = before.replicas.get(name) or ReplicaState(name)
         named = name == about and event.type in MOVES
+        if not named and before.replicas.get(name) is new:
+            continue  # so are most
+        old = before.replicas.get(name) or ReplicaState(name)
         if named or (old.pod, old.wish, old.progress) != (new.pod, new.wish, new.progress):
             yield old, new
 

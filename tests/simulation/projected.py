@@ -27,6 +27,8 @@ class ProjectedWorld(World):
 
     def _prepare(self) -> None:
         self.store = MemoryStore()
+        self.reader = Reader()
+        """Of the whole log, as far as it was looked at."""
         self._anew: tuple[int, Mapping[str, Sequence[Sequence[object]]]] = -1, {}
         self.copies: list[bytes] = []
 
@@ -52,8 +54,8 @@ class ProjectedWorld(World):
         return self._anew[1]
 
     def _unlike_states(self, rows: Sequence[Sequence[object]]) -> Iterator[str]:
-        reader = Reader()
-        for record in self.records():
+        reader = self.reader  # goes on where it was at the last look
+        for record in self.log._records[reader.position :]:
             reader.accept(record)
         by_uid = {row[0]: row for row in rows}
         for job in reader.jobs:

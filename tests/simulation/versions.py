@@ -18,7 +18,7 @@ from statemachine.evolve import fold
 from statemachine.ids import JobUid, Seq
 from statemachine.log.codec import decode, decode_events, encode
 from statemachine.log.entry import Entry
-from statemachine.log.port import EntryDraft, Record
+from statemachine.log.port import EntryDraft
 from statemachine.log.reader import Reader
 from statemachine.observations import JobObserved, TimerFired
 from statemachine.state import JobState, ReplicaPhase
@@ -117,12 +117,8 @@ class VersionsWorld(ProjectedWorld):
     def findings(self) -> Iterator[str]:
         """See World. Jobs with entries of a newer release, too, are as far as they can be read."""
         yield from super().findings()
-        reader, last = Reader(), dict[JobUid, Record]()
-        for record in self.records():
-            reader.accept(record)
-            last[record.job] = record
         for job in self.newer - self.unreadable:
-            story = _Replayed(reader.tracked(job).state)
+            story = _Replayed(self.reader.tracked(job).state)
             for rule in (
                 at_rest.live_is_desired,
                 at_rest.pods_find_each_other,
@@ -132,7 +128,8 @@ class VersionsWorld(ProjectedWorld):
                 wrong = [verdict for verdict in rule(self, story) if isinstance(verdict, str)]
                 yield from (f"{rule.__name__}: job {job}: {sentence}" for sentence in wrong)
         for job in self.unreadable:
-            if not reader.tracked(job).quarantined or b"ItRained" not in last[job].body:
+            last = next(record for record in reversed(self.log._records) if record.job == job)
+            if not self.reader.tracked(job).quarantined or b"ItRained" not in last.body:
                 yield f"job {job} goes on behind an event that is not known"
 
 

@@ -7,6 +7,7 @@ work in is missing, as simulated time does not wait for threads.
 import asyncio
 import sqlite3
 from collections.abc import Coroutine, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -117,8 +118,17 @@ class FaultyStore:
 def made_anew(log: EventLog) -> Mapping[str, Sequence[Any]]:
     """The rows of a history that is made of the log from its first entry on, without any fault."""
     store = MemoryStore()
+    store.put_back(_empty())
     _at_once(HistoryProjector(log, store.database()).advance())
     return store.rows()
+
+
+@cache
+def _empty() -> bytes:
+    """A store whose tables are made, and have no rows: to make them takes longer than to fill them."""
+    store = MemoryStore()
+    _at_once(store.database().prepare())
+    return store.copy()
 
 
 def _at_once(work: Coroutine[Any, Any, None]) -> None:

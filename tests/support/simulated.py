@@ -136,16 +136,23 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         return timer
 
     def _run_once(self) -> None:
-        """One turn, as the base class has it: what is ready now, after the timers that are due have joined it."""
+        """Turns as the base class has them, until the loop is stopped: it asks for one after the other.
+
+        In each runs what is ready then, after the timers that are due have joined it.
+        """
         ready, timers, run = self._ready, self._timers, self._run
-        if not ready and not self._stopping:
-            self.passed = max(self.passed, self._next_timer())
-        while timers and timers[0][0] <= self.passed:
-            ready.append(heappop(timers)[2])
-        for _ in range(len(ready)):
-            handle = ready.popleft()
-            if not handle._cancelled:
-                run(handle)
+        while True:
+            if not ready and not self._stopping:
+                self.passed = max(self.passed, self._next_timer())
+            passed = self.passed
+            while timers and timers[0][0] <= passed:
+                ready.append(heappop(timers)[2])
+            for _ in range(len(ready)):
+                handle = ready.popleft()
+                if not handle._cancelled:
+                    run(handle)
+            if self._stopping:
+                return
 
     def _run(self, handle: asyncio.Handle) -> None:
         handle._run()
@@ -153,7 +160,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
     def _next_timer(self) -> float:
         """When the next timer fires that nobody has cancelled."""
         timers = self._timers
-        while timers and timers[0][2].cancelled():
+        while timers and timers[0][2]._cancelled:
             heappop(timers)
         if not timers:
             raise Deadlock("nothing is left to do, and the program has not ended")
