@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from k8s_bridge.env_values import needs_values
 from k8s_bridge.observe import owner_of
 from k8s_bridge.port import EVIDENCE, Change, Manifest, Verb
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
@@ -42,7 +41,6 @@ class PodRegister:
         """Those whose owner references somebody took away: nobody deletes them with their jobs."""
         self.relabelled: set[PodUid] = set()
         """Those of which somebody changed a label of ours."""
-        self.without_values: list[str] = []
         self.twins: list[str] = []
         """Pods made although one of their attempt had been made, and could be known."""
         self._of_attempt: dict[Key, list[PodLife]] = {}
@@ -65,8 +63,6 @@ class PodRegister:
 
     def _added(self, pod: Manifest) -> None:
         meta = pod["metadata"]
-        if needs_values(pod):
-            self.without_values.append(f"{meta['name']} was made with references in the place of values")
         held, unexpected = EVIDENCE in meta.get("finalizers", ()), self._weather.unexpected
         life = PodLife(meta["uid"], key_of(pod), held, unexpected)
         earlier = self._of_attempt.setdefault(life.key, [])
