@@ -1,7 +1,7 @@
 """When writes go that nobody waits for: after those that somebody waits for.
 
-A server that is busy with pods and phases gets counts of replicas and finalizers later: they compete with the reports
-of the very pods that others wait for.
+A server that is busy with pods and phases gets counts of replicas, finalizers and Events later: they compete with the
+reports of the very pods that others wait for.
 """
 
 import asyncio
@@ -20,13 +20,20 @@ class Rush:
         self._at = -QUIET
 
     def write(self) -> None:
-        """Somebody waits for a write that is made now."""
+        """Somebody waits for a write that is made, or follows, now."""
         self._at = asyncio.get_running_loop().time()
 
     @property
     def is_over(self) -> bool:
         """There was no such write for a moment."""
         return asyncio.get_running_loop().time() - self._at >= QUIET
+
+    async def over(self, within: float) -> None:
+        """Returns once there was no such write for a moment, after `within` seconds at the latest."""
+        now = asyncio.get_running_loop().time
+        end = now() + within
+        while (remaining := min(self._at + QUIET, end) - now()) > 0:  # noqa: ASYNC110 - the next may come meanwhile
+            await asyncio.sleep(remaining)
 
 
 class Leisure:

@@ -85,7 +85,7 @@ class Controller:
         )
         return ProjectorRole(
             levels,
-            streams_of(mine, readers, self.states, cluster, self.ledger.streams),
+            streams_of(mine, readers, self.states, cluster, rush=levels.rush, beside=self.ledger.streams),
             Sweeper(self.states, cluster, mine.job, self.states.pods),
             mine=mine,
             reader=self.reader,

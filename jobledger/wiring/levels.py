@@ -47,7 +47,7 @@ class Levels:
     ) -> None:
         self._mine, self._states = mine, states
         self.confirming = Confirming(cluster, clock, options.env_values)
-        rush = Rush()
+        self.rush = Rush()
         children = Children(
             states,
             cluster,
@@ -57,9 +57,9 @@ class Levels:
             generators=options.generators,
             confirming=self.confirming,
             env_values=options.env_values,
-            rush=rush,
+            rush=self.rush,
         )
-        self._status = Status(states, cluster, rush)
+        self._status = Status(states, cluster, self.rush)
         expiry = Expiry(states, cluster)
         self.children, self.statuses, self.expiries = (
             WorkQueue(
@@ -99,12 +99,19 @@ class Levels:
 
     def entry(self, folded: Folded) -> None:
         """An entry was appended."""
-        if self._mine(folded.record.job):
-            self._status.changed(folded.record.job, folded.record.seq, folded.before, folded.state)
+        events, job = folded.entry.events, folded.record.job
+        is_mine = self._mine(job)
+        if is_mine:
+            self._status.changed(job, folded.record.seq, folded.before, folded.state)
         for projector, queue in self._all:
-            events, job = folded.entry.events, folded.record.job
-            if projector.concerns(events):
-                queue.add(job) if projector.is_urgent(events) else queue.add_after(job, _MOMENT)
+            if not projector.concerns(events):
+                continue
+            if not projector.is_urgent(events):
+                queue.add_after(job, _MOMENT)
+                continue
+            queue.add(job)
+            if is_mine:
+                self.rush.write()
 
     def silent(self, observation: Observation) -> None:
         """A child whose report changes nothing may be one that no state asks for: a create that took effect late.

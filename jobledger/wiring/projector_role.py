@@ -2,7 +2,7 @@
 
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from jobledger.wiring.levels import Levels
 from jobledger.wiring.share import Share
@@ -11,6 +11,7 @@ from jobledger.wiring.states import LatestStates
 from jobledger.wiring.streams import Followed, Resuming, Stream, Streams
 from k8s_bridge.port import Cluster
 from projectors.kube_events import KubeEvents
+from projectors.leisure import Rush
 from projectors.sweeper import Sweeper
 from projectors.workqueue import WorkQueue
 from statemachine.engine.source import Pulse
@@ -18,6 +19,9 @@ from statemachine.ids import JobUid, Position
 from statemachine.log.partitions import Partitions, Readers
 from statemachine.log.reader import Folded, Reader
 from statemachine.observations import Observation
+
+_EMITTED_WITHIN: Final = 10.0
+"""Seconds for which Kubernetes Events let pods and statuses pass."""
 
 
 class Mine:
@@ -40,10 +44,12 @@ def streams_of(
     readers: Sequence[Reader],
     states: LatestStates,
     cluster: Cluster,
+    *,
+    rush: Rush,
     beside: Sequence[Sequence[Stream]],
 ) -> Streams:
-    """The built-in stream projector of each partition, and those `beside` it."""
-    return Streams(list(_streams(mine, readers, states, cluster, beside)))
+    """The built-in stream projector of each partition, which lets a `rush` pass, and those `beside` it."""
+    return Streams(list(_streams(mine, readers, states, cluster, rush=rush, beside=beside)))
 
 
 def _streams(
@@ -51,13 +57,15 @@ def _streams(
     readers: Sequence[Reader],
     states: LatestStates,
     cluster: Cluster,
+    *,
+    rush: Rush,
     beside: Sequence[Sequence[Stream]],
 ) -> Iterator[Followed]:
     several = len(readers) > 1
     for number, (event_log, reader) in enumerate(zip(mine.partitions.logs, readers, strict=True)):
         end, is_mine = partial(_position, reader), partial(mine.partition, number)
         events = KubeEvents(event_log, states, cluster, f"-{number}" if several else "")
-        yield Followed(events, end, is_mine)
+        yield Followed(events, end, is_mine, partial(rush.over, _EMITTED_WITHIN))
         for stream in beside[number] if beside else ():
             if isinstance(stream, Resuming):
                 stream.stand_beside(reader)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from statemachine.engine.source import Pulse
@@ -38,11 +38,15 @@ class Resuming(Protocol):
 
 
 class Followed(NamedTuple):
-    """A stream, how far its log is known, and whether it is this process's to bring on."""
+    """A stream, how far its log is known, and whether it is this process's to bring on.
+
+    `pace`, if any, returns when a stream that nobody waits for may go on.
+    """
 
     stream: Stream
     end: Callable[[], Position]
     mine: Callable[[], bool]
+    pace: Callable[[], Awaitable[None]] | None = None
 
 
 class Streams:
@@ -92,8 +96,14 @@ class Streams:
 class _Follow:
     """One stream projector."""
 
-    def __init__(self, stream: Stream, end: Callable[[], Position], mine: Callable[[], bool]) -> None:
-        self.stream = stream
+    def __init__(
+        self,
+        stream: Stream,
+        end: Callable[[], Position],
+        mine: Callable[[], bool],
+        pace: Callable[[], Awaitable[None]] | None,
+    ) -> None:
+        self.stream, self._pace = stream, pace
         self.reached: Position = 0
         self.end, self.mine = end, mine
         self.grown = asyncio.Event()
@@ -107,6 +117,8 @@ class _Follow:
         """The view is at the end of the log whenever that has grown."""
         while True:
             self.grown.clear()
+            if self._pace is not None and self.mine():
+                await self._pace()
             if self.mine():
                 await self.advance()
             else:

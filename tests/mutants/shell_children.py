@@ -39,6 +39,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_LEISURE,
     ),
     Mutant(
+        "rush-waited-for-without-end",
+        "projectors.leisure",
+        "min(self._at + QUIET, end) - now()",
+        "self._at + QUIET - now()",
+        _ON_LEISURE,
+    ),
+    Mutant(
         "leisure-looked-for-all-the-time",
         "projectors.leisure",
         "min(max(QUIET, now - since), remaining)",

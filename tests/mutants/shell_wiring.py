@@ -48,15 +48,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "levels-urgent-change-waits",
         _LEVELS,
-        "queue.add(job) if projector.is_urgent(events) else queue.add_after(job, _MOMENT)",
-        "queue.add_after(job, _MOMENT)",
+        "            if not projector.is_urgent(events):\n",
+        "            if True:\n",
         _ON_LEVELS,
     ),
     Mutant(
         "levels-leisurely-change-at-once",
         _LEVELS,
-        "queue.add(job) if projector.is_urgent(events) else queue.add_after(job, _MOMENT)",
-        "queue.add(job)",
+        "            if not projector.is_urgent(events):\n",
+        "            if False:\n",
         _ON_LEVELS,
     ),
     Mutant(
@@ -100,8 +100,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "streams-other-processes-view-brought-on",
         _STREAMS,
-        "            if self.mine():\n",
-        "            if True:\n",
+        "            if self.mine():\n                await self.advance()",
+        "            if True:\n                await self.advance()",
         _ON_STREAMS,
     ),
     Mutant(
@@ -112,13 +112,45 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_STREAMS,
     ),
     Mutant(
+        "streams-pace-of-what-is-anothers",
+        _STREAMS,
+        "if self._pace is not None and self.mine():",
+        "if self._pace is not None:",
+        _ON_STREAMS,
+    ),
+    Mutant(
+        "streams-without-their-pace",
+        _STREAMS,
+        "                await self._pace()\n",
+        "                pass\n",
+        _ON_STREAMS,
+    ),
+    Mutant(
+        "levels-urgent-entry-is-no-rush",
+        _LEVELS,
+        "                self.rush.write()\n",
+        "                pass\n",
+        _ON_LEVELS,
+    ),
+    Mutant(
+        "levels-others-urgent-entry-is-a-rush",
+        _LEVELS,
+        "            if is_mine:\n                self.rush.write()\n",
+        "            if True:\n                self.rush.write()\n",
+        _ON_LEVELS,
+    ),
+    Mutant(
         "streams-growth-lost",
         _STREAMS,
         "            self.grown.clear()\n"
+        "            if self._pace is not None and self.mine():\n"
+        "                await self._pace()\n"
         "            if self.mine():\n"
         "                await self.advance()\n"
         "            else:\n"
         "                self.stream.forget()\n",
+        "            if self._pace is not None and self.mine():\n"
+        "                await self._pace()\n"
         "            if self.mine():\n"
         "                await self.advance()\n"
         "            else:\n"

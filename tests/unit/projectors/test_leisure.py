@@ -66,6 +66,31 @@ async def test_jobs_wait_for_themselves_and_a_dropped_write_begins_anew() -> Non
     assert await waited(leisure, A, rush) == MOST
 
 
+@on_simulated_time
+async def test_a_rush_is_waited_for_but_not_for_ever() -> None:
+    rush, now = Rush(), asyncio.get_running_loop().time
+    began = now()
+    await rush.over(MOST)
+    assert now() == began, "there was none"
+    rush.write()
+    await asyncio.sleep(0.5)
+    await rush.over(MOST)
+    assert now() == began + QUIET
+
+    async def hurry() -> None:
+        while True:
+            rush.write()
+            await asyncio.sleep(QUIET / 2)
+
+    async with asyncio.TaskGroup() as tasks:
+        hurrying = tasks.create_task(hurry())
+        await asyncio.sleep(0)
+        began = now()
+        await rush.over(MOST)
+        assert now() == began + MOST
+        hurrying.cancel()
+
+
 def with_ended_pod() -> tuple[Visits, Ref]:
     """A job of two workers: the pod of worker-1 has ended well, and stays, held; worker-0 runs."""
     visits = Visits(Story(workers(2)).submit())

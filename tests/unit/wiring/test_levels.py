@@ -156,6 +156,15 @@ async def test_a_report_that_changes_nothing_is_a_reason_to_look_at_the_children
 
 
 @on_simulated_time
+async def test_what_somebody_waits_for_is_a_rush_from_its_entry_on() -> None:
+    story = Story(workers(1)).submit()
+    ours, others = Scene(story), Scene(story, mine=False)
+    for scene in (ours, others):
+        scene.fold()
+    assert (ours.levels.rush.is_over, others.levels.rush.is_over) == (False, True)
+
+
+@on_simulated_time
 async def test_a_report_of_the_pod_that_the_log_has_is_followed_by_a_look_in_a_second() -> None:
     story = Story(workers(1)).submit().pod("worker-0", "Running")
     scene = Scene(story)

@@ -1,9 +1,11 @@
 """Stream projectors of partitions that come and go."""
 
 import asyncio
+from functools import partial
 
 from jobledger.wiring.roles import Role
 from jobledger.wiring.streams import Followed, Streams
+from projectors.leisure import Rush
 from statemachine.engine.clock import WallClock
 from statemachine.errors import JobledgerError, LogUnavailable, ViewUnavailable
 from statemachine.log.partitions import Partitions
@@ -66,6 +68,34 @@ def test_a_log_that_grows_while_a_view_is_brought_on_is_read_once_more() -> None
         views.grown()
         await asyncio.sleep(10)
         assert view.calls == ["advance", "advance"]
+        for loop in loops:
+            loop.cancel()
+
+    run_simulated(story(), 1)
+
+
+def test_a_view_that_nobody_waits_for_goes_on_at_its_pace_and_catches_up_at_once() -> None:
+    async def story() -> None:
+        view, mine, rush = View(), {"is": True}, Rush()
+        views = Streams([Followed(view, lambda: 7, lambda: mine["is"], partial(rush.over, 10))])
+        rush.write()
+        loops = [asyncio.create_task(loop) for _, loop in views.loops()]
+        await asyncio.sleep(0.9)
+        assert view.calls == []
+        await views.catch_up()
+        assert view.calls == ["advance"]
+        await asyncio.sleep(0.2)
+        assert view.calls == ["advance", "advance"]
+        rush.write()
+        views.grown()
+        await asyncio.sleep(0.5)
+        mine["is"] = False
+        await asyncio.sleep(10)
+        assert view.calls == ["advance", "advance", "forget"], "it became another's while it waited"
+        rush.write()
+        views.grown()
+        await asyncio.sleep(0)
+        assert view.calls[3:] == ["forget"], "what is another's is not waited for"
         for loop in loops:
             loop.cancel()
 
