@@ -29,10 +29,11 @@ COPY statemachine/ statemachine/
 RUN python -m pip --python "$PREFIX" install --quiet --no-compile --no-index --no-deps --no-build-isolation . && \
     python -m pip --python "$PREFIX" uninstall --quiet --yes setuptools
 
-# Bytecode is made here, as the file system is read-only later, and does without times, as all are set to one. None for
-# the generated classes of the Kubernetes client (50 MB): they are loaded on demand, and no role demands them.
-RUN "$PREFIX/bin/python" -m compileall -q -x 'kubernetes/.*client/(api|models)/[^_]' --invalidation-mode unchecked-hash \
-        "$PREFIX/lib" && \
+# Bytecode is made here, as the file system is read-only later, and does without times, as all are set to one; what pip
+# has left of it, with times, is replaced. None for the generated classes of the Kubernetes client (50 MB): they are
+# loaded on demand, and no role demands them.
+RUN "$PREFIX/bin/python" -m compileall -q -f -x 'kubernetes/.*client/(api|models)/[^_]' \
+        --invalidation-mode unchecked-hash "$PREFIX/lib" && \
     find "$PREFIX" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 RUN mkdir state
 
