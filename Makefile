@@ -31,6 +31,8 @@ BASE  ?=
 spread = -n $${JOBLEDGER_TEST_WORKERS:-$(1)} --dist loadgroup --no-loadscope-reorder
 
 MAKEFLAGS += --no-print-directory
+# What is imported is compiled once, also on machines whose environment forbids that: tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo check contract test test-all sim fire chaos soak flaky museum mutants count house bench format lint types imports generated generate docs crds \
