@@ -86,7 +86,8 @@ async def test_a_rush_is_waited_for_but_not_for_ever() -> None:
         hurrying = tasks.create_task(hurry())
         await asyncio.sleep(0)
         began = now()
-        await rush.over(MOST)
+        async with asyncio.timeout(MOST + QUIET):
+            await rush.over(MOST)
         assert now() == began + MOST
         hurrying.cancel()
 
