@@ -49,7 +49,7 @@ EXEMPTIONS: Final = {
     "report of the present": Exemption("refusals and TensorBoards go to and fro: an old report is news", 0.8),
     "labels from before": Exemption(
         "labels go to and fro in one generation of a job: an old report is news, and the newest makes it good",
-        0.01,
+        0.25,
     ),
     "controller killed before rest": Exemption(
         "an object that no watch tells of was made or deleted, or old labels were sent: only the next visit sees it",
