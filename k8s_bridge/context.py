@@ -23,9 +23,6 @@ class LogContext(Protocol):
     def kind_of(self, job: JobUid) -> str:
         """The kind of a job that the log knows; empty for any other."""
 
-    def awaits(self, job: JobUid) -> bool:
-        """No entry of the job was read so far, and one may come."""
-
     def place_of(self, pod: PodGone) -> Ref | None:
         """The reference to a pod that the log counts as its replica's; None if it does not count this pod."""
 
@@ -46,10 +43,6 @@ class NoLog:
     def kind_of(self, _: JobUid) -> str:
         """See LogContext."""
         return ""
-
-    def awaits(self, _: JobUid) -> bool:
-        """See LogContext. None ever comes."""
-        return False
 
     def place_of(self, _: PodGone) -> Ref | None:
         """See LogContext."""

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, NamedTuple
 
-from k8s_bridge.early import EarlyPods, Entered
 from k8s_bridge.port import Change, Cluster, Ref, Sight, Synced
 from statemachine.backoff import backoff
 from statemachine.errors import ClusterError, ClusterUnavailable
@@ -55,7 +54,7 @@ class Looks:
     chance: Callable[[], float]
     answers: deque[LookResult] = field(default_factory=deque)
     answered: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set while there may be answers, or pods that waited for the log."""
+    """Set while there may be answers."""
     _looks: dict[str, _PodLook] = field(default_factory=dict)
     _due: list[tuple[float, int, str]] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
@@ -153,7 +152,7 @@ class Looks:
 
 
 class Incoming:
-    """The items of an open watch, the answers of looks, and the pods that waited for the log, as one sequence.
+    """The items of an open watch and the answers of looks, as one sequence.
 
     With `silence` it gives a watch up that made no progress for so many seconds: no item came, and `signs` of life
     have not changed.
@@ -163,23 +162,16 @@ class Incoming:
         self,
         items: AsyncIterator[Change | Synced],
         looks: Looks,
-        early: EarlyPods,
         silence: float | None,
         signs: Callable[[], object],
     ) -> None:
-        self._items, self._looks, self._early, self._silence, self._signs = (
-            items,
-            looks,
-            early,
-            silence,
-            signs,
-        )
+        self._items, self._looks, self._silence, self._signs = items, looks, silence, signs
         self._coming: asyncio.Future[Change | Synced] | None = None
         self._heard, self._last_signs = 0.0, object()
 
-    async def next(self) -> Change | Synced | LookResult | Entered:
-        """The next of all. Raises what the watch raises; TimeoutError if it is silent."""
-        if self._silence is None and not (self._looks or self._early) and self._coming is None:
+    async def next(self) -> Change | Synced | LookResult:
+        """The next item or answer. Raises what the watch raises; TimeoutError if it is silent."""
+        if self._silence is None and not self._looks and self._coming is None:
             return await anext(self._items)
         if self._coming is None:
             self._coming = asyncio.ensure_future(anext(self._items))
@@ -190,8 +182,6 @@ class Incoming:
                 return coming.result()
             if (answer := self._looks.take()) is not None:
                 return answer
-            if (entered := self._early.take()) is not None:
-                return entered
             await self._wait(self._coming)
 
     async def close(self) -> None:

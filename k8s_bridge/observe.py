@@ -25,7 +25,7 @@ from k8s_bridge.pod_status import (
 )
 from k8s_bridge.port import EVIDENCE, Change, Verb
 from k8s_bridge.raw import mapping, mappings, text
-from statemachine.ids import JOB_UID, JobUid, PodUid, attempt_of, whole_number
+from statemachine.ids import JOB_UID, JobUid, PodUid, ReplicaName, attempt_of, whole_number
 from statemachine.kinds import KINDS, SERVED, UnknownKind, kind_of, replica_of
 from statemachine.observations import (
     CANNOT_START,
@@ -44,6 +44,7 @@ from statemachine.observations import (
 )
 from statemachine.owned import CONTAINER, MAKER, POD_PHASE, RESTARTS
 from statemachine.redact import redacted_text
+from statemachine.state import JobState
 from statemachine.timestamps import instant
 
 JOB_GROUPS = frozenset(names.group for names in SERVED)
@@ -135,6 +136,16 @@ def is_in_sight(raw: Mapping[str, Any]) -> bool:
 def owner_of(raw: Mapping[str, Any]) -> JobUid:
     """The uid of the job that controls the object; empty if none of ours does."""
     return _owner(mapping(raw.get("metadata")))
+
+
+def pod_name_of(pod: Mapping[str, Any], replica: ReplicaName) -> str:
+    """The name of the replica's pods in the job that controls `pod`; empty if no job of a known kind does."""
+    owner = controller_of(mapping(pod.get("metadata"))) or {}
+    try:
+        kind = kind_of(text(owner.get("apiVersion")), text(owner.get("kind")))
+    except UnknownKind:
+        return ""
+    return kind.pod_name(JobState(JobUid(text(owner.get("uid"))), name=text(owner.get("name"))), replica)
 
 
 def job(change: Change) -> JobObserved | JobGone | None:

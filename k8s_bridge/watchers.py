@@ -16,7 +16,6 @@ from datetime import datetime
 from k8s_bridge.actors import digest, named
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.context import LogContext, NoLog, NoSignals, Signals
-from k8s_bridge.early import EarlyPods, Entered
 from k8s_bridge.looking import Incoming, LookResult, Looks
 from k8s_bridge.observe import (
     Sort,
@@ -25,6 +24,7 @@ from k8s_bridge.observe import (
     is_in_sight,
     observe,
     owner_of,
+    pod_name_of,
     recorded,
     sort_of,
     tells_no_more,
@@ -95,7 +95,6 @@ class Bridge:
     """Since when a policy guards the names on objects of an apiVersion and kind; None without one."""
     progress: BridgeProgress = field(default_factory=BridgeProgress)
     _looks: Looks = field(init=False)
-    _early: EarlyPods = field(init=False)
     _tracks: dict[str, Track] = field(default_factory=dict)
     _listed: set[str] | None = None
     _withheld: frozenset[str] = frozenset()
@@ -104,7 +103,6 @@ class Bridge:
     def __post_init__(self) -> None:
         self._alive = self.cluster if isinstance(self.cluster, ShowsLife) else None
         self._looks = Looks(self.cluster, self.chance)
-        self._early = EarlyPods(self.log, self.attended, self._tracks)
         self._tracks |= {uid: Track(gone) for uid, gone in gone_of(self.log.known()).items()}
 
     def missing(self) -> dict[str, Observation]:
@@ -119,12 +117,6 @@ class Bridge:
             for uid, gone in gone_of(self.log.known(), self._tracks).items()
             if not self._may_live(gone)
         }
-
-    def log_grew(self) -> None:
-        """More of the log was read: it may have a job that pods wait for."""
-        if self._early:
-            self._early.log_grew()
-            self._looks.answered.set()
 
     async def run(self) -> None:
         """Watches, and opens a new watch whenever one ends, until it is cancelled or `sink` raises."""
@@ -141,10 +133,9 @@ class Bridge:
         """Follows one watch to its end. Returns the least number of seconds to wait before the next."""
         self.progress.starts += 1
         self._listed = set()
-        self._early.list_begins()
         items = self.cluster.watch()
         async with _closing(
-            items, Incoming(items, self._looks, self._early, self.silence, self._signs_of_life)
+            items, Incoming(items, self._looks, self.silence, self._signs_of_life)
         ) as incoming:
             while True:
                 try:
@@ -157,12 +148,6 @@ class Bridge:
                     return 0.0
                 if isinstance(item, LookResult):
                     await self._looked(item)
-                elif isinstance(item, Entered):
-                    for change in item.changes:
-                        await self._shown(change, _uid(change))
-                    if not item.is_complete:
-                        self._note("pods of a job that the log has now are listed again")
-                        return 0.0
                 else:
                     await self._take(item)
 
@@ -191,14 +176,6 @@ class Bridge:
         if item.verb is Verb.DELETED and self._is_doubtful(item, uid):
             self._looks.add(uid, Ref.of(item.object))
             return
-        if sort is Sort.POD and self._early.keeps(item, uid):
-            return
-        await self._shown(item, uid)
-        if sort is Sort.JOB and item.verb is Verb.DELETED:
-            self._early.drop_job(JobUid(uid))
-
-    async def _shown(self, item: Change, uid: str) -> None:
-        """The object is as in `item`, and reported so."""
         await self._report(item, uid)
         if item.verb is Verb.DELETED:
             self._looks.drop(uid)
@@ -236,11 +213,13 @@ class Bridge:
     def _is_mislabelled(self, observation: Observation, raw: Manifest) -> bool:
         """By its labels the pod is another replica's than by its name: somebody edited them before the first report.
 
-        The replica of that is kept (`tracks.as_known`), so it has to be the right one.
+        The replica of that is kept (`tracks.as_known`), so it has to be the right one. While the log, which may be
+        behind, does not have the job, the owner reference says how its pods are named.
         """
         if not isinstance(observation, PodObserved | PodGone | PodUnreadable):
             return False
-        name = self.log.pod_name(observation.job, observation.replica)
+        replica = observation.replica
+        name = self.log.pod_name(observation.job, replica) or pod_name_of(raw, replica)
         return bool(name) and name != raw["metadata"].get("name")
 
     def _known_pod(self, uid: str) -> PodGone | None:
@@ -253,14 +232,10 @@ class Bridge:
         A pod that went with its job need not be looked at.
         """
         known = self._known_pod(uid)
-        job = known.job if known is not None else self._early.job_of(uid)
-        return job in self._tracks and not tells_no_more(item.object)
+        return known is not None and known.job in self._tracks and not tells_no_more(item.object)
 
     async def _looked(self, answer: LookResult) -> None:
         """Takes the result of a look: a pod that no watch shows exists, or is gone."""
-        if answer.uid in self._early:
-            await self._looked_at_early(answer)
-            return
         known, sight = self._known_pod(answer.uid), answer.sight
         if known is None or sight.object is None:
             self._looks.drop(answer.uid)
@@ -275,20 +250,6 @@ class Bridge:
             del self._tracks[answer.uid]
         else:
             self._looks.again(answer.uid)
-
-    async def _looked_at_early(self, answer: LookResult) -> None:
-        """Takes the result of a look at a pod that waits until the log has its job."""
-        uid, manifest = answer.uid, answer.sight.object
-        if manifest is None:
-            change = self._early.as_gone(uid, answer.sight.at)
-        else:
-            change = Change(Verb.MODIFIED, manifest, answer.sight.at)
-        if manifest is None or is_in_sight(manifest):
-            self._looks.drop(uid)
-        else:
-            self._looks.again(uid)
-        if not self._early.keeps(change, uid):
-            await self._shown(change, uid)
 
     async def _report_gone(self, uid: str, at: datetime) -> None:
         track = self._tracks.pop(uid, None)
@@ -390,9 +351,6 @@ class Bridge:
                 await self._report_gone(uid, synced.at)
             elif uid not in self._looks:
                 self._looks.add(uid, place)
-        for uid, ref in self._early.missed(listed, is_whole=not synced.withheld):
-            if uid not in self._looks:
-                self._looks.add(uid, ref)
 
     def _may_live(self, gone: Observation) -> bool:
         """The object is, or may be, a job of a kind that the cluster cannot list at the moment."""

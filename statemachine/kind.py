@@ -276,7 +276,7 @@ class Kind(Protocol):
         """
 
     def pod_name(self, job: JobState, replica: ReplicaName) -> str:
-        """Name of the replica's pod, the same for every attempt (spec R3)."""
+        """Name of the replica's pods, of all attempts (spec R3). Uid and name of the job alone decide it."""
 
     def training_container(self, job: JobState, type_: str) -> str:
         """Name of the container whose exit code counts, for pods of replica type `type_`."""

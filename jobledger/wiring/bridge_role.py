@@ -11,7 +11,6 @@ from jobledger.wiring.audit import Audit
 from k8s_bridge.watchers import Bridge
 from statemachine.engine.source import Pulse
 from statemachine.errors import LeaseLost
-from statemachine.log.reader import Folded
 from statemachine.observations import Observation
 
 log = logging.getLogger(__name__)
@@ -40,8 +39,7 @@ async def unsent(_: Observation) -> None:
 class BridgeRole:
     """Watches the cluster whenever it is this process's `turn`, each time by a new bridge, that remembers nothing.
 
-    It is a LogListener: a bridge may wait for the first entry of a job. `guard` and `audit` belong to a watch for the
-    log.
+    `guard` and `audit` belong to a watch for the log.
     """
 
     def __init__(
@@ -51,18 +49,6 @@ class BridgeRole:
         self._task: asyncio.Task[Any] | None = None
         self.bridge: Bridge | None = None
         """What watches now; None while it is another process's turn."""
-
-    def entry(self, _: Folded) -> None:
-        """See LogListener."""
-        self.grown()
-
-    def silent(self, observation: Observation) -> None:
-        """See LogListener. No bridge waits for that."""
-
-    def grown(self) -> None:
-        """See LogListener."""
-        if self.bridge is not None:
-            self.bridge.log_grew()
 
     def loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """What is to run, by name."""

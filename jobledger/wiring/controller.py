@@ -119,7 +119,7 @@ class Controller:
 
     async def run(self, started: Callable[[], None] = lambda: None) -> None:
         """Recovers, says `started`, then works until it is cancelled; states are saved at the end."""
-        await self.engine.start(self.projectors, self.bridge_role)
+        await self.engine.start(self.projectors)
         collect_rarely()
         if self.projectors is not None:
             self.projectors.start()

@@ -64,8 +64,8 @@ class EngineRole:
             self._drain = Drain(ledger.inbox, engine, event_log, clock, polling)
         return engine
 
-    async def start(self, *listeners: LogListener | None) -> None:
-        """The states are those at the end of the log, and what was in the inbox is decided; then `listeners` hear."""
+    async def start(self, listener: LogListener | None) -> None:
+        """The states are those at the end of the log, and what was in the inbox is decided; then `listener` hears."""
         await self.source.start()
         if self._drain is not None:
             await self._drain.empty()
@@ -73,7 +73,7 @@ class EngineRole:
             if decider is not None:
                 decider.listeners.append(self._instruments.entry)
                 decider.silent_listeners.append(self._instruments.silent)
-        for listener in filter(None, listeners):
+        if listener is not None:
             self.source.listeners.append(listener.entry)
             self.source.silent_listeners.append(listener.silent)
             if isinstance(self.source, Follower):

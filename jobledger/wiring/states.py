@@ -102,10 +102,6 @@ class LatestStates:
         state = self.state(job)
         return state.kind if state is not None else ""
 
-    def awaits(self, job: JobUid) -> bool:
-        """See LogContext."""
-        return job not in self._reader
-
     def place_of(self, pod: PodGone) -> Ref | None:
         """Where the pod is, if the log counts it as the replica's."""
         state = self.state(pod.job)

@@ -5,7 +5,6 @@ from typing import Final
 from tests.mutants.model import Mutant
 
 _WATCHERS: Final = "k8s_bridge.watchers"
-_EARLY: Final = "k8s_bridge.early"
 _TRACKS: Final = "k8s_bridge.tracks"
 _OBSERVE: Final = "k8s_bridge.observe"
 _POD_STATUS: Final = "k8s_bridge.pod_status"
@@ -17,8 +16,6 @@ _ATTENDED: Final = "k8s_bridge.attended"
 
 _AT: Final = "tests/unit/bridge/"
 _ON_WATCHERS: Final = (_AT + "test_watchers.py",)
-_ON_EARLY: Final = (_AT + "test_early.py",)
-_ON_BEHIND: Final = ("tests/unit/wiring/test_behind.py",)
 _ON_OBSERVE: Final = (_AT + "test_observe.py",)
 _ON_OBJECTS: Final = (_AT + "test_objects.py", _AT + "test_memory.py")
 _PORT: Final = "tests/ports/test_cluster.py::"
@@ -167,95 +164,18 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_WATCHERS,
     ),
     Mutant(
-        "early-labels-are-believed-before-the-log-has-the-job",
-        _EARLY,
-        "if not (job and self._log.awaits(job) and self._is_attended(change.object)):",
-        "if True:",
-        (*_ON_EARLY, *_ON_BEHIND),
-    ),
-    Mutant(
-        "early-pod-of-others-waits",
-        _EARLY,
-        "if not (job and self._log.awaits(job) and self._is_attended(change.object)):",
-        "if not (job and self._log.awaits(job)):",
-        _ON_EARLY,
-    ),
-    Mutant(
-        "early-log-awaits-nothing",
-        "jobledger.wiring.states",
-        "        return job not in self._reader\n",
-        "        return False\n",
-        _ON_BEHIND,
-    ),
-    Mutant(
-        "early-growth-of-the-log-is-not-heard-of",
-        "jobledger.wiring.bridge_role",
-        "            self.bridge.log_grew()\n",
-        "            pass\n",
-        _ON_BEHIND,
-    ),
-    Mutant(
-        "early-growth-of-the-log-wakes-nobody",
+        "watchers-log-that-is-behind-takes-any-labels",
         _WATCHERS,
-        "            self._looks.answered.set()\n",
-        "            pass\n",
-        (*_ON_EARLY, *_ON_BEHIND),
+        "self.log.pod_name(observation.job, replica) or pod_name_of(raw, replica)",
+        "self.log.pod_name(observation.job, replica)",
+        ("tests/unit/wiring/test_behind.py",),
     ),
     Mutant(
-        "early-pods-of-a-deleted-job-wait-for-ever",
-        _WATCHERS,
-        "            self._early.drop_job(JobUid(uid))\n",
-        "            pass\n",
-        _ON_EARLY,
-    ),
-    Mutant(
-        "early-pod-that-is-gone-after-its-job-waits-for-ever",
-        _EARLY,
-        "        if change.verb is Verb.DELETED and job not in self._reported:\n",
-        "        if False:\n",
-        _ON_EARLY,
-    ),
-    Mutant(
-        "early-pod-that-vanished-is-not-looked-at",
-        _EARLY,
-        "            elif change.verb is not Verb.DELETED:\n",
-        "            elif False:\n",
-        _ON_EARLY,
-    ),
-    Mutant(
-        "early-pod-that-vanished-with-its-job-waits",
-        _EARLY,
-        "            if job not in self._reported and is_whole:\n",
-        "            if False:\n",
-        _ON_EARLY,
-    ),
-    Mutant(
-        "early-pod-without-owner-is-nobody-s",
-        _EARLY,
-        "        if uid in self._pods and not is_controlled(change.object):\n",
-        "        if False:\n",
-        _ON_EARLY,
-    ),
-    Mutant(
-        "early-pods-beyond-the-most-are-forgotten",
-        _EARLY,
-        "Entered(changes, job not in self._crowded_out)",
-        "Entered(changes, True)",
-        _ON_EARLY,
-    ),
-    Mutant(
-        "early-any-number-of-pods-waits",
-        _EARLY,
-        "if uid not in self._pods and len(self._pods) >= MOST:",
-        "if False:",
-        _ON_EARLY,
-    ),
-    Mutant(
-        "early-listed-again-and-again",
-        _EARLY,
-        "        self._crowded_out.discard(job)\n",
-        "        pass\n",
-        _ON_EARLY,
+        "observe-pod-name-of-any-owner",
+        _OBSERVE,
+        'owner = controller_of(mapping(pod.get("metadata"))) or {}',
+        'owner = next(iter(mapping(pod.get("metadata")).get("ownerReferences") or ()), {})',
+        ("tests/golden/test_pod_names.py",),
     ),
     Mutant(
         "observe-held-by-anybody",
@@ -281,8 +201,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watchers-out-of-sight-is-gone",
         _WATCHERS,
-        "return job in self._tracks and not tells_no_more(item.object)",
-        "return False",
+        "known is not None and known.job in self._tracks and not tells_no_more(item.object)",
+        "False",
         _ON_WATCHERS,
     ),
     Mutant(
@@ -309,8 +229,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watchers-looks-at-all-that-goes",
         _WATCHERS,
-        "return job in self._tracks and not tells_no_more(item.object)",
-        "return known is not None",
+        "known is not None and known.job in self._tracks and not tells_no_more(item.object)",
+        "known is not None",
         _ON_WATCHERS,
     ),
     Mutant(

@@ -16,7 +16,6 @@ class LogOf:
 
     jobs: Known = field(default_factory=dict)
     kind_of: Callable[[JobUid], str] = NoLog().kind_of
-    awaits: Callable[[JobUid], bool] = NoLog().awaits
     place_of: Callable[[PodGone], Ref | None] = NoLog().place_of
     pod_name: Callable[[JobUid, ReplicaName], str] = NoLog().pod_name
     is_forgotten: Callable[[JobUid], bool] = NoLog().is_forgotten

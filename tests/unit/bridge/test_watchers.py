@@ -16,7 +16,7 @@ from k8s_bridge.timestamps import stamp
 from k8s_bridge.watchers import Bridge
 from statemachine.backoff import backoff
 from statemachine.errors import ClusterUnavailable, Expired, Refused
-from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName
+from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName, short_hash
 from statemachine.observations import (
     JobGone,
     JobObserved,
@@ -31,7 +31,8 @@ from tests.unit.bridge.words import AT, job, pod, until
 
 J1, P1, W0 = JobUid("j-1"), PodUid("p-1"), ReplicaName("worker-0")
 JOB = job(uid="j-1")
-POD = pod(JOB) | {"status": {"phase": "Running"}}
+_NAMES = f"mnist-{short_hash(J1)}"
+POD = pod(JOB, name=f"{_NAMES}-{W0}") | {"status": {"phase": "Running"}}
 POD["metadata"]["uid"] = "p-1"
 RUNNING = POD["status"]
 
@@ -307,7 +308,8 @@ async def test_a_bridge_follows_a_real_cluster_through_dropped_watches() -> None
     owner = await cluster.create(job())
     await until(lambda: bridge.progress.synced)
     cluster.drop_watches()
-    await cluster.create(pod(owner, run_seconds="0", start_seconds="0"))
+    name = f"mnist-{short_hash(owner['metadata']['uid'])}-{W0}"
+    await cluster.create(pod(owner, name=name, run_seconds="0", start_seconds="0"))
     await until(lambda: any(getattr(observation, "phase", "") == "Succeeded" for observation in observations))
     task.cancel()
     await cluster.close()
@@ -556,7 +558,7 @@ async def test_a_pod_whose_labels_were_edited_before_its_first_report_is_reporte
         **POD,
         "metadata": {**POD["metadata"], "labels": {**POD["metadata"]["labels"], "replica-index": "1"}},
     }
-    signals, log = Kept(), LogOf(pod_name=lambda _, replica: f"mnist-7ac1b-{replica}")
+    signals, log = Kept(), LogOf(pod_name=lambda _, replica: f"{_NAMES}-{replica}")
     script: Script = [added(JOB), added(edited), Change(Verb.MODIFIED, POD, AT), Synced(AT)]
     async with following(script, log=log, signals=signals) as (observations, _, _):
         assert [
@@ -570,7 +572,7 @@ async def test_the_name_of_a_pod_is_compared_with_its_replica_s_until_the_log_ha
 
     def pod_name(_: JobUid, replica: ReplicaName) -> str:
         asked.append(replica)
-        return f"mnist-7ac1b-{replica}"
+        return f"{_NAMES}-{replica}"
 
     again = [Change(Verb.MODIFIED, POD, AT)] * 5
     script: Script = [added(JOB), added(POD), *again, Synced(AT)]
@@ -587,7 +589,7 @@ async def test_the_end_of_a_pod_whose_labels_were_edited_before_its_first_report
         **POD,
         "metadata": {**POD["metadata"], "labels": {**POD["metadata"]["labels"], "replica-index": "1"}},
     }
-    log = LogOf(pod_name=lambda _, replica: f"mnist-7ac1b-{replica}")
+    log = LogOf(pod_name=lambda _, replica: f"{_NAMES}-{replica}")
     async with following([added(JOB), Synced(AT), Change(Verb.DELETED, edited, AT)], log=log) as (
         observations,
         _,

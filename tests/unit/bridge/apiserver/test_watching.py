@@ -15,7 +15,7 @@ from k8s_bridge.apiserver.sources import job_sources
 from k8s_bridge.attended import EVERYTHING, Attended
 from k8s_bridge.port import Change, Manifest, Ref, Synced, Verb
 from k8s_bridge.watchers import Bridge
-from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.ids import JobUid, PodUid, ReplicaName, short_hash
 from statemachine.observations import JobGone, JobObserved, Observation, PodGone, PodObserved
 from tests.support.bridges import Kept, LogOf
 from tests.unit.bridge.apiserver.scripted import (
@@ -41,6 +41,9 @@ TENSOR_BOARDS = "/apis/tensorstack.dev/v1beta1/tensorboards"
 COLLECTIONS = (JOBS, PODS, SERVICES, POD_GROUPS, TENSOR_BOARDS)
 
 J1 = JobUid("j-1")
+NAMES = f"mnist-{short_hash(J1)}"
+"""How names of its pods begin."""
+
 JOB = job(uid=J1, generation=1, resourceVersion="3")
 EXPIRED = watch(event("ERROR", status(410, "too old", "Expired")))
 IMPATIENT = WatchPatience(silence=5, absent=0.2)
@@ -51,7 +54,7 @@ def child(raw: Manifest, uid: str, version: int, **more: Any) -> Manifest:
     return {**raw, **more, "metadata": {**raw["metadata"], "uid": uid, "resourceVersion": str(version)}}
 
 
-POD = child(pod(JOB), "p-1", 4, status={"phase": "Running"})
+POD = child(pod(JOB, name=f"{NAMES}-worker-0"), "p-1", 4, status={"phase": "Running"})
 SERVICE = child(service(JOB), "s-1", 5)
 
 
@@ -362,7 +365,7 @@ async def test_a_pod_that_only_our_own_write_reported_vanishes_like_any_other(
 ) -> None:
     """It was made, and gone, while its watch was away."""
     everything(server)
-    made = child(pod(JOB, name="mnist-7ac1b-worker-1", replica=("worker", 1)), "p-2", 12)
+    made = child(pod(JOB, name=f"{NAMES}-worker-1", replica=("worker", 1)), "p-2", 12)
     server.on("POST", "/api/v1/namespaces/demo/pods", Answer(201, made))
     server.on("GET", PODS, page(POD, version=20))
     server.on("WATCH", PODS, watch(0.5, event("ERROR", status(410))), watch(SILENT))
@@ -381,13 +384,13 @@ async def test_a_pod_that_we_deleted_while_its_watch_was_away_is_said_to_be_gone
 ) -> None:
     """The answer to our own write is all that there was: nobody may take it for what the log knows."""
     everything(server)
-    released = child(pod(JOB), "p-1", 12)
+    released = child(pod(JOB, name=f"{NAMES}-worker-0"), "p-1", 12)
     released["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
-    server.on("PATCH", "/api/v1/namespaces/demo/pods/mnist-7ac1b-worker-0", Answer(body=released))
+    server.on("PATCH", f"/api/v1/namespaces/demo/pods/{NAMES}-worker-0", Answer(body=released))
     server.on("GET", PODS, page(version=20))
     server.on("WATCH", PODS, watch(0.5, event("ERROR", status(410))), watch(SILENT))
     async with bridged(cluster) as heard:
-        await cluster.release(Ref("v1", "Pod", "demo", "mnist-7ac1b-worker-0"), "p-1")
+        await cluster.release(Ref("v1", "Pod", "demo", f"{NAMES}-worker-0"), "p-1")
         assert [manifest["kind"] for manifest in await cluster.children("demo", J1)] == ["Service"]
         await until(lambda: PodGone in heard.kinds)
     assert [observation.uid for observation in heard.of(PodGone) if isinstance(observation, PodGone)] == [
@@ -400,7 +403,7 @@ async def test_a_pod_made_while_pods_are_listed_is_not_taken_for_gone(
 ) -> None:
     """The list is of a moment before; the watch that follows tells of the pod."""
     everything(server)
-    made = child(pod(JOB, name="mnist-7ac1b-worker-1", replica=("worker", 1)), "p-2", 30)
+    made = child(pod(JOB, name=f"{NAMES}-worker-1", replica=("worker", 1)), "p-2", 30)
     server.on("POST", "/api/v1/namespaces/demo/pods", Answer(201, made))
     server.on("GET", PODS, page(POD, version=20, place="more"), Answer(500), page(POD, version=20))
     server.on("WATCH", PODS, EXPIRED, watch(SILENT))
