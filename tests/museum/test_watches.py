@@ -15,7 +15,7 @@ from k8s_bridge.watchers import Bridge
 from projectors import diff
 from statemachine.desired import desired
 from statemachine.errors import Expired
-from statemachine.ids import JobUid, PodUid, ReplicaName
+from statemachine.ids import JobUid, PodUid, ReplicaName, short_hash
 from statemachine.observations import ChildObserved, Observation
 from tests.museum.exhibit import exhibit, given, swap
 from tests.support.bridges import LogOf
@@ -31,7 +31,7 @@ Script = Sequence[Change | Synced | Exception]
 
 def stored(version: int, phase: str) -> Manifest:
     """The job's pod as an API server gives it."""
-    raw = pod(JOB)
+    raw = pod(JOB, name=f"mnist-{short_hash('j-1')}-worker-0")
     raw["metadata"] |= {"uid": "p-1", "resourceVersion": str(version)}
     return raw | {"status": {"phase": phase}}
 

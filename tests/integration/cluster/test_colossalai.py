@@ -87,7 +87,7 @@ def test_example_a_the_launcher_comes_after_its_workers_and_finds_them(jobs: Job
         "hostfile": f"{name}-worker-0\n{name}-worker-1\n"
     }
     assert list(jobs.children(name, "services")) == ["pods"]
-    assert "PodTemplateRestartPolicyIgnored" in [reason for _, reason, _ in jobs.events(name)]
+    jobs.event_message(name, "PodTemplateRestartPolicyIgnored")
 
     jobs.end(f"{name}-launcher")
     jobs.kubectl("wait", f"caj/{name}", "--for=condition=Completed", "--timeout=90s")

@@ -77,6 +77,7 @@ def test_example_a_in_its_older_spelling(simulated: ControlPlane, jobs: Jobs) ->
         assert names
         owners = [get(jobs, what, name)["metadata"]["ownerReferences"] for name in names]
         assert {owner["kind"] for (owner,) in owners} == {"DeepspeedJob"}
+    old.event_message("gpt", "DeprecatedField")
     assert [reason for _, reason, _ in old.events("gpt")][:2] == ["Created", "DeprecatedField"]
     script = get(jobs, "pod", "gpt-worker-0")["spec"]["containers"][0]["command"][-1]
     assert script.endswith(" --master_addr=gpt-worker-0 --master_port=29500 /t9k/mnt/train.py")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.harness import ControlPlane
+from tests.harness import ControlPlane, wait_for
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, Manifest, job, replica_type
 from tests.support.cluster_log import Ledger, comes_to_rest
@@ -56,6 +56,11 @@ def events(jobs: Jobs, name: str) -> list[str]:
     return [reason for _, reason, _ in jobs.events(name)]
 
 
+def announced(jobs: Jobs, name: str, reason: str, times: int) -> None:
+    """There come to be so many Events of that reason on the job."""
+    wait_for(f"Events {reason}", lambda: events(jobs, name).count(reason) == times, 90)
+
+
 def test_example_a_four_workers_find_each_other_and_the_first_decides(jobs: Jobs, ledger: Ledger) -> None:
     name = "pytorch-example"
     command = {"command": ["python", "dist_mnist.py"]}
@@ -98,8 +103,7 @@ def test_example_a_four_workers_find_each_other_and_the_first_decides(jobs: Jobs
         ("Normal", "Running", NORMAL),
         ("Normal", "Succeeded", DONE),
     ]
-    jobs.event_message(name, "Succeeded")
-    assert sorted(jobs.events(name)) == sorted(expected)
+    wait_for("these Events, and no others", lambda: sorted(jobs.events(name)) == sorted(expected), 90)
     row = jobs.row(name, "-o", "wide")
     assert list(row) == ["NAME", "PHASE", "RUNNING", "SUCCEEDED", "FAILED", "AGE", "RESTARTS", "QUEUE"]
     assert list(row.values())[:5] == [name, "Succeeded", "3", "1", "0"]
@@ -227,8 +231,8 @@ def test_example_d_all_replicas_share_one_budget(jobs: Jobs, ledger: Ledger) -> 
     assert jobs.conditions("train")["Failed"] == ("True", "BackoffLimitExceeded", message)
     jobs.end(f"{jobs.base('well')}-ps-0", 0)
     jobs.kubectl("wait", "pj/well", "--for=condition=Completed", "--timeout=90s")
-    jobs.event_message("train", "Failed")
-    assert [events(jobs, "train").count(reason) for reason in ("ReplicaRestart", "ReplicaFailed")] == [3, 2]
+    for reason, times in (("Failed", 1), ("ReplicaRestart", 3), ("ReplicaFailed", 2)):
+        announced(jobs, "train", reason, times)
     for name in ("train", "well"):
         comes_to_rest(jobs, ledger, name)
 
@@ -303,7 +307,7 @@ def test_example_f_a_job_created_paused_resumes_with_its_resume_specs(jobs: Jobs
         None,
         143,
     ]
-    assert events(jobs, "mnist").count("Paused") == 2
+    announced(jobs, "mnist", "Paused", 2)
     jobs.event_message("mnist", "Resuming")
 
     other = '{"spec":{"runMode":{"pause":{"resumeSpecs":[{"type":"worker","args":["other"]}]}}}}'

@@ -137,9 +137,13 @@ def test_an_unknown_name_is_answered_with_the_nearest(jobs: Jobs, reader: Person
 
 
 def test_describe_shows_conditions_replicas_and_events(jobs: Jobs, reader: Person) -> None:
-    said = out(reader.asks("describe", "train"))
-    for wanted in ("Phase:      Running", "All pods are running normally.", "worker-1", "Created"):
-        assert wanted in said
+    wanted = ("Phase:      Running", "All pods are running normally.", "worker-1", "Created")
+
+    def missing() -> list[str]:
+        said = out(reader.asks("describe", "train"))
+        return [text for text in wanted if text not in said]
+
+    wait_for("it shows all of these", lambda: not missing(), 60)
 
 
 def test_a_watch_goes_on_until_ctrl_c(jobs: Jobs, reader: Person) -> None:

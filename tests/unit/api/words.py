@@ -78,6 +78,16 @@ async def gone(app: App, name: str) -> None:
                 return
 
 
+async def emitted(app: App) -> None:
+    """The cluster has the Kubernetes Events of all entries: they let pods and statuses pass."""
+
+    async def all_of_them() -> bool:
+        assert app.controller.projectors is not None
+        return app.controller.projectors.views.lags()["kube-events"] == 0
+
+    await until(all_of_them)
+
+
 async def until(claim: Callable[[], Awaitable[object]]) -> None:
     """`claim` gives something true; what no feed tells of is asked for again and again."""
     async with asyncio.timeout(SECONDS):

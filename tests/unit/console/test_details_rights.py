@@ -9,7 +9,7 @@ from jobledger.api import create
 from jobledger.web.reviews import Reviews
 from tests.unit.api.kubernetes import FakeReviews
 from tests.unit.api.test_cluster_guard import BASE, Rules, both, only
-from tests.unit.api.words import app_in_memory, job, phase, written
+from tests.unit.api.words import app_in_memory, emitted, job, phase, written
 
 PATH = "/jobs/default/PyTorchTrainingJob/train"
 
@@ -21,6 +21,7 @@ async def alice(rule: Rules) -> AsyncIterator[httpx.AsyncClient]:
     async with app_in_memory() as app:
         await app.submit(written(job()), "tests")
         await phase(app, "train", "Running")
+        await emitted(app)
         transport = httpx.ASGITransport(create(app, fake.closing, Reviews(fake)))
         headers = {"X-Jobledger-Token": "alices"}
         async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers) as client:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.pytorchjob import API, training
-from tests.unit.api.words import job, until
+from tests.unit.api.words import emitted, job, until
 from tests.unit.console.words import Browser, console, names
 
 BADGE = 'class="badge error"'
@@ -61,6 +61,7 @@ async def test_worked_example_c_a_badge_while_a_replica_is_restarted_and_at_the_
         badged = await shows(browser, lambda row: "Failed" in row)
         assert '<span class="phase failed">Failed</span>' in badged
         assert BADGE in badged
+        await emitted(browser.app)
         meta = (await browser.app.job("default", "train"))["metadata"]
         page = (await browser.get(f"/jobs/default/PyTorchTrainingJob/train?uid={meta['uid']}")).text
         assert page.count("ReplicaRestart") == 3

@@ -21,7 +21,7 @@ from k8s_bridge.port import Ref
 from statemachine.errors import ConfigError, Missing, Refused
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.otlp import Receiver, receiving
-from tests.unit.api.words import job, phase, written
+from tests.unit.api.words import emitted, job, phase, written
 from tests.unit.telemetry.words import controlling, deleted
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,6 +43,7 @@ async def traced_life(receiver: Receiver, cluster: MemoryCluster | None = None) 
         (made,) = await app.submit(written(job("train", replicas=2, run_seconds="0.05")), "alice")
         await phase(app, "train", "Succeeded")
         await deleted(app, "train")
+        await emitted(app)
         entries = len(await app.records(made["metadata"]["uid"]))
     await instruments.close()
     assert len(receiver.named("decide")) == entries
