@@ -1,8 +1,9 @@
 """Makes `.status` of job objects follow the log: a patch for every change of phase or conditions.
 
 A watch of the job shows all of these, however fast they follow each other. If only counts change, the latest are
-written, and an equal status is not written again. The backlog of an outage is bounded: of more than `MOST_KEPT`
-changes the oldest are never written. A new process begins with the latest status.
+written, and an equal status is not written again. A status lets pods of its job pass for a moment. The backlog of an
+outage is bounded: of more than `MOST_KEPT` changes the oldest are never written. A new process begins with the latest
+status.
 """
 
 import asyncio
@@ -37,6 +38,9 @@ _COUNTED_WITHIN: Final = 5.0
 
 _MISSING_AGAIN: Final = 30.0
 """Seconds until the next look for a job object that is missing without a report of its deletion."""
+
+_BEHIND_PODS: Final = 0.25
+"""Seconds for which a status lets pods of its job pass. That of a large job costs the API server as much as many."""
 
 _REWRITES: Final = 3
 """How often in a row the same status is written over one that the cluster shows instead."""
@@ -75,6 +79,8 @@ class Status:
         self._rewrites: dict[JobUid, int] = {}
         self._changes: dict[JobUid, deque[_Change]] = {}
         self._seqs: dict[JobUid, Seq] = {}
+        self._yielding: dict[JobUid, float] = {}
+        """Since when (loop time) the status of a job lets its pods pass."""
         """The entry of the status that was written last."""
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
@@ -113,6 +119,8 @@ class Status:
 
     async def visit(self, job: JobUid) -> float | None:
         """Brings the job object's status to the log's, by way of every change; a job that is gone has none."""
+        if yielding := self._behind_pods(job):
+            return yielding
         changed = bool(self._changes.get(job)) and self._of(job) is not None
         if changed and (wait := await self._visit_changes(job)) is not None:
             return wait
@@ -135,6 +143,15 @@ class Status:
         elif job in self._written and (remaining := self._counts.remaining(job)):
             return remaining
         return await self._write(job, state, desired, self._states.seq(job))
+
+    def _behind_pods(self, job: JobUid) -> float:
+        """Seconds until the status is written although pods that have to be made, or to go, are not yet."""
+        state = self._of(job)
+        if state is None or state.phase.is_final or not _awaits_pods(state):
+            self._yielding.pop(job, None)
+            return 0.0
+        now = asyncio.get_running_loop().time()
+        return max(0.0, self._yielding.setdefault(job, now) + _BEHIND_PODS - now)
 
     def _of(self, job: JobUid) -> JobState | None:
         """The latest state of a job that has a status."""
@@ -195,7 +212,15 @@ class Status:
             kept.pop(job, None)
         self._changes.pop(job, None)
         self._seqs.pop(job, None)
+        self._yielding.pop(job, None)
         self._counts.drop(job)
+
+
+def _awaits_pods(state: JobState) -> bool:
+    """A pod is to be made, and was not observed yet, or is to go, and has not gone."""
+    return any(
+        replica.leaving or (replica.has_pod and not replica.uid) for replica in state.replicas.values()
+    )
 
 
 def _waited_for(state: JobState) -> object:

@@ -301,6 +301,60 @@ def test_counts_let_more_urgent_writes_pass_for_five_seconds_and_no_longer() -> 
     lived(what)
 
 
+def phases(life: Life) -> list[str]:
+    return [status["phase"] for status in life.cluster.writes]
+
+
+def test_a_status_lets_pods_of_its_job_pass_a_quarter_of_a_second_and_no_longer() -> None:
+    async def what(life: Life) -> None:
+        life.entry()
+        await asyncio.sleep(0.2)
+        assert phases(life) == []
+        await asyncio.sleep(0.1)
+        assert phases(life) == ["Pending"]
+        life.story.pod("worker-0", "Failed", exit_code=1)
+        life.entry()
+        await asyncio.sleep(0.05)
+        assert len(life.cluster.writes) == 2, "it waits for a pod longer than that"
+
+    lived(what)
+
+
+def test_a_status_is_written_as_soon_as_all_pods_are_observed_or_gone() -> None:
+    async def what(life: Life) -> None:
+        life.entry()
+        await asyncio.sleep(0.1)
+        life.story.all_pods("Running")
+        life.entry()
+        await asyncio.sleep(0.05)
+        assert phases(life) == ["Pending", "Running"], "each change is shown all the same"
+        life.story.pause()
+        life.entry()
+        await asyncio.sleep(0.2)
+        assert phases(life)[2:] == []
+        life.story.gone("worker-0").gone("worker-1")
+        life.entry()
+        await asyncio.sleep(0.05)
+        assert {*phases(life)[2:]} == {"Paused"}
+
+    lived(what)
+
+
+def test_the_end_of_a_job_waits_for_no_pod() -> None:
+    async def what(life: Life) -> None:
+        life.entry()
+        await asyncio.sleep(0.1)
+        life.story.pod("worker-0", "Failed", exit_code=1)
+        other = life.story.replica("worker-1")
+        assert other.has_pod
+        assert not other.uid
+        life.entry()
+        await asyncio.sleep(0.05)
+        assert phases(life)[-1] == "Failed"
+
+    lived(what, Story(workers(2, policy="Never")).submit())
+
+
 def test_what_another_process_may_have_written_meanwhile_is_not_written_again() -> None:
     async def what(life: Life) -> None:
         life.entry()
