@@ -89,9 +89,8 @@ async def test_watches_that_the_server_ends_are_resumed_and_nothing_is_listed_ag
     async with connected(cluster, namespace, patience=BRIEF) as there, bridged(there) as heard:
         owner = await there.create(words.job(namespace=namespace))
         for number in range(8):
-            await there.create(
-                words.pod(owner, namespace=namespace, name=f"p-{number}", replica=("worker", number))
-            )
+            name = words.pod_name(owner, number)
+            await there.create(words.pod(owner, namespace=namespace, name=name, replica=("worker", number)))
             await asyncio.sleep(0.5)
         await until(
             lambda: (
@@ -116,9 +115,12 @@ async def test_a_relabelled_pod_is_not_gone_and_an_ordinary_deletion_is_not_look
 ) -> None:
     async with connected(cluster, namespace) as there, bridged(there) as heard:
         owner = await there.create(words.job(namespace=namespace))
+        names = [words.pod_name(owner, number) for number in range(2)]
         pods = [
-            await there.create(words.pod(owner, namespace=namespace, name=name, evidence=True))
-            for name in ("goes", "stays")
+            await there.create(
+                words.pod(owner, namespace=namespace, name=name, replica=("worker", number), evidence=True)
+            )
+            for number, name in enumerate(names)
         ]
         goes, stays = (pod["metadata"]["uid"] for pod in pods)
         await until(
@@ -126,14 +128,14 @@ async def test_a_relabelled_pod_is_not_gone_and_an_ordinary_deletion_is_not_look
         )
         before = {key: number for key, number in there.api.sent.items() if key[0] == "GET"}
         await there.delete(Ref.of(pods[0]))
-        await until(lambda: any(child.name == "goes" and child.grace == 0 for child in there.known()))
+        await until(lambda: any(child.name == names[0] and child.grace == 0 for child in there.known()))
         await there.release(Ref.of(pods[0]), goes)
         await until(lambda: goes in heard.gone())
         assert {key: number for key, number in there.api.sent.items() if key[0] == "GET"} == before
-        cluster.kubectl("label", "-n", namespace, "pod/stays", "tensorstack.dev/owner-kind-")
+        cluster.kubectl("label", "-n", namespace, f"pod/{names[1]}", "tensorstack.dev/owner-kind-")
         await until(lambda: bool(heard.signals.jobs))
         assert stays not in heard.gone()
-        assert "stays" in [child.name for child in there.known()]
+        assert names[1] in [child.name for child in there.known()]
 
 
 async def test_a_list_comes_in_pages(
@@ -324,7 +326,8 @@ async def test_a_server_that_stands_still_is_left_and_watched_again(own: Control
             assert progress(there, "Pod").error == "the API server does not answer"
         finally:
             os.kill(server, signal.SIGCONT)
-        created = await again(lambda: there.create(words.pod(owner, namespace=home)))
+        pod = words.pod(owner, namespace=home, name=words.pod_name(owner))
+        created = await again(lambda: there.create(pod))
         uid = created["metadata"]["uid"]
         await until(lambda: uid in {getattr(observation, "uid", "") for observation in heard.observations})
         assert progress(there, "Pod").lists == 1
@@ -392,7 +395,8 @@ class Writer:
             await self.create(words.job(f"job-{self.made}", namespace=self.namespace))
         elif len(pods) < 15:
             self.made += 1
-            owner, name = self.chance.choice(jobs), f"pod-{self.made}"
+            owner = self.chance.choice(jobs)
+            name = words.pod_name(owner, self.made)
             await self.create(
                 words.pod(owner, namespace=self.namespace, name=name, replica=("worker", self.made))
             )

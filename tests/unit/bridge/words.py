@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from k8s_bridge.port import EVIDENCE, Change, Cluster, Manifest, Ref, Synced
-from statemachine.ids import ATTEMPT
+from statemachine.ids import ATTEMPT, short_hash
 from statemachine.kinds.t9k.objects import OWNER_KIND
 
 DEADLINE = 90.0
@@ -68,6 +68,12 @@ def pod(
         "metadata": meta,
         "spec": {"restartPolicy": "Never", "containers": [container], **(spec or {})},
     }
+
+
+def pod_name(owner: Manifest, number: int = 0) -> str:
+    """The name of the pod of that worker of a stored job: pods of other names are no replicas."""
+    meta = owner["metadata"]
+    return f"{meta['name']}-{short_hash(meta['uid'])}-worker-{number}"
 
 
 def service(owner: Manifest, name: str = "mnist-7ac1b-worker-0") -> Manifest:
