@@ -209,7 +209,7 @@ class ChildWriter:
         replica = state.replicas.get(child.replica)
         if replica is None or replica.leaving:
             return False
-        return replica.attempt == child.attempt and replica.has_pod and not replica.uid
+        return replica.attempt == child.attempt and replica.awaits_pod
 
     async def _create(self, state: JobState, child: Child) -> Done | WriteRefused:
         manifest = self._marked(state, child)

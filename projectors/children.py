@@ -289,4 +289,4 @@ def _waits_for_a_report(state: JobState) -> bool:
     children = [state.child(child.kind, child.name) for child in planned]
     if any(child is None or not child.uid for child in children):
         return True
-    return any(replica.has_pod and not replica.uid for replica in state.replicas.values())
+    return any(replica.awaits_pod for replica in state.replicas.values())

@@ -249,7 +249,7 @@ def _may_be_current(replica: ReplicaState, uid: PodUid) -> bool:
 
 def _is_unheard_of(state: JobState, replica: ReplicaState | None, manifest: Manifest) -> bool:
     """The log does not have the pod: if it vanished now, it would be created again."""
-    waits = replica is not None and replica.has_pod and not replica.uid
+    waits = replica is not None and replica.awaits_pod
     return waits and not state.is_final and not state.deleted and _nobody_runs_it(manifest)
 
 
@@ -286,7 +286,7 @@ def _will_be_told(manifest: Manifest) -> bool:
 
 def _never_made(state: JobState, live: Iterable[Manifest]) -> Iterator[Write]:
     replicas = state.replicas.values()
-    unseen = [replica for replica in replicas if replica.leaving and not replica.uid and replica.has_pod]
+    unseen = [replica for replica in replicas if replica.leaving and replica.awaits_pod]
     if unseen:
         pods = (manifest for manifest in live if manifest["kind"] == "Pod")
         existing = {(name, attempt_of(pod)) for pod in pods if (name := _replica_name(pod))}

@@ -79,9 +79,9 @@ class Status:
         self._rewrites: dict[JobUid, int] = {}
         self._changes: dict[JobUid, deque[_Change]] = {}
         self._seqs: dict[JobUid, Seq] = {}
+        """The entry of the status that was written last."""
         self._yielding: dict[JobUid, float] = {}
         """Since when (loop time) the status of a job lets its pods pass."""
-        """The entry of the status that was written last."""
 
     def concerns(self, events: Sequence[e.Event]) -> bool:
         """Some event shows in the status."""
@@ -218,9 +218,7 @@ class Status:
 
 def _awaits_pods(state: JobState) -> bool:
     """A pod is to be made, and was not observed yet, or is to go, and has not gone."""
-    return any(
-        replica.leaving or (replica.has_pod and not replica.uid) for replica in state.replicas.values()
-    )
+    return any(replica.leaving or replica.awaits_pod for replica in state.replicas.values())
 
 
 def _waited_for(state: JobState) -> object:

@@ -106,6 +106,11 @@ class ReplicaState(Struct, array_like=True, frozen=True, gc=False):
         return self.pod not in _GONE
 
     @property
+    def awaits_pod(self) -> bool:
+        """A pod of the current attempt has been asked for, and none was observed."""
+        return self.has_pod and not self.uid
+
+    @property
     def lives(self) -> bool:
         """It has a pod whose end is not in the log."""
         return self.pod in _LIVING

@@ -116,9 +116,7 @@ def is_still_wanted(state: JobState, observation: WriteRefused) -> bool:
     if not observation.replica:
         return True
     replica = state.replicas.get(observation.replica)
-    return (
-        replica is not None and replica.attempt == observation.attempt and replica.has_pod and not replica.uid
-    )
+    return replica is not None and replica.attempt == observation.attempt and replica.awaits_pod
 
 
 def _create_refused(state: JobState, observation: WriteRefused) -> Iterator[Event]:

@@ -138,10 +138,10 @@ MUTANTS: Final = (
     _of(
         "creation",
         "old-attempt-is-refused",
-        "replica.attempt == observation.attempt and replica.has_pod",
-        "replica.has_pod",
+        "replica.attempt == observation.attempt and replica.awaits_pod",
+        "replica.awaits_pod",
     ),
-    _of("creation", "made-pod-is-refused", "and replica.has_pod and not replica.uid", "and replica.has_pod"),
+    _of("creation", "made-pod-is-refused", "and replica.awaits_pod", "and replica.has_pod"),
     _of(
         "creation",
         "running-job-fails-of-a-refusal",

@@ -38,8 +38,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "status-not-behind-pods-that-go",
         _STATUS,
-        "replica.leaving or (replica.has_pod and not replica.uid)",
-        "replica.has_pod and not replica.uid",
+        "replica.leaving or replica.awaits_pod",
+        "replica.awaits_pod",
         _ON_STATUS,
     ),
     Mutant(
