@@ -19,7 +19,7 @@ from projectors.contract.envelope import structured
 from projectors.sinks.feeding import Feeder
 from projectors.sinks.kafka import KafkaSink
 from statemachine.log.kafka.log import KafkaLog
-from statemachine.log.kafka.publishing import Target
+from statemachine.log.kafka.publishing import Target, last_record
 from statemachine.log.partitions import Partitions
 from statemachine.log.port import EntryDraft, EventLog
 from statemachine.log.sqlite import SqliteLog
@@ -92,11 +92,12 @@ class PublishedLedger(Ledger):
         return self.streams[-1]
 
     async def write(self, *written: Story) -> None:
-        """See Ledger; then their events are published."""
+        """See Ledger; then their events are published, and can be read, which is a little later."""
         await super().write(*written)
         sink = await KafkaSink.open("kafka", self.target, LEDGER_PARTITIONS)
         await Feeder(self.log, 0, sink, PUBLICATION).advance()
         await sink.close()
+        await last_record(self.target, 0)
 
     async def close(self) -> None:
         """See Ledger."""
