@@ -19,7 +19,7 @@ from projectors.sinks.kafka import KafkaSink
 from projectors.sinks.port import Batch
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.positions import KafkaPositionRecords
-from statemachine.log.kafka.publishing import Target, opened_writer
+from statemachine.log.kafka.publishing import Target, last_record, opened_writer
 from statemachine.log.kafka.records import Row
 from statemachine.log.positions import Positions
 from tests.harness.fixtures import LEDGER_PARTITIONS
@@ -45,11 +45,13 @@ async def stream_of(address: Address) -> AsyncIterator[TopicStream]:
 
 
 async def publish(address: Address, *delivered: Batch, mode: Mode = "binary") -> None:
+    """They are published, and can be read, which is a little later."""
     sink = await KafkaSink.open("kafka", Target.of(address), LEDGER_PARTITIONS, mode)
     await sink.position(0)
     for batch in delivered:
         await sink.deliver(batch)
     await sink.close()
+    await last_record(Target.of(address), 0)
 
 
 async def rest(stream: TopicStream, place: TopicPlace) -> list[PlacedEvent[TopicPlace]]:
