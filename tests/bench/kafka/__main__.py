@@ -46,7 +46,7 @@ def main() -> int:
     broken = False
     try:
         asyncio.run(_measure(wanted, results, console))
-    except (RuntimeError, TimeoutError, OSError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the figures before it are printed
         console.print(f"this run broke down: {error!r}", markup=False)
         broken = True
     where = machine()

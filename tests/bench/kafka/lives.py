@@ -29,6 +29,8 @@ LENGTH: Final = 13
 
 _MODEL: Final = JobUid("00000000-0000-4000-8000-000000000000")
 _SIDE_BY_SIDE: Final = 500
+_HOUR: Final = 3600
+"""Seconds that a replica runs before it fails: one that has run so long is replaced without a wait."""
 
 
 def lives(count: int) -> list[Observation]:
@@ -113,7 +115,7 @@ def _troubles() -> Iterator[Observation]:
     yield from (
         _pod(index, 1, phase, 1) for phase in (PodPhase.PENDING, PodPhase.RUNNING) for index in range(2)
     )
-    attempt, second = 1, 2
+    attempt, second = 1, _HOUR
     while True:
         yield _pod(1, attempt, PodPhase.FAILED, second)
         gone = PodUid(f"pod-1-{attempt}")
@@ -122,7 +124,7 @@ def _troubles() -> Iterator[Observation]:
         attempt += 1
         yield _pod(1, attempt, PodPhase.PENDING, second + 2)
         yield _pod(1, attempt, PodPhase.RUNNING, second + 3)
-        second += 4
+        second += _HOUR
 
 
 def _pod(index: int, attempt: int, phase: PodPhase, second: int) -> PodObserved:
