@@ -144,7 +144,7 @@ async def _measure(wanted: argparse.Namespace, runs: list[Run], console: Console
                 runs.append(await _bare(wanted.workers, Sort.MANY, jobs))
         for program in many:
             with console.status(f"{program.name}, {jobs} jobs"):
-                runs.append(await _run(program, many_jobs, jobs))
+                runs.append(await _run(program, many_jobs, jobs, pods=program.shape.pods * jobs))
     for program in programs if wanted.runs else ():
         with console.status(f"{program.name}, one job at a time"):
             runs.append(await _run(program, one_by_one, wanted.runs))
@@ -158,18 +158,22 @@ async def _measure(wanted: argparse.Namespace, runs: list[Run], console: Console
                 runs.append(await _run(wide, wide_job, wanted.repeat))
     for live in wanted.live:
         with console.status(f"{OURS}, beside {live} jobs"):
-            async with control_plane(jobledger().crd) as plane:
+            program = jobledger()
+            async with control_plane(program.crd, pods=program.shape.pods * live) as plane:
                 runs.append(await grown(plane, live, wanted.ended, wanted.repeat))
 
 
 async def _bare(workers: int, sort: Sort, jobs: int) -> Run:
     program = jobledger()
-    async with control_plane(program.crd) as plane:
-        return await bare_client(plane, program.shape.of(workers), sort, jobs)
+    shape = program.shape.of(workers)
+    async with control_plane(program.crd, pods=shape.pods * jobs) as plane:
+        return await bare_client(plane, shape, sort, jobs)
 
 
-async def _run(program: Program, load: Load, count: int) -> Run:
-    async with control_plane(program.crd) as plane, program.running(plane) as process:
+async def _run(program: Program, load: Load, count: int, pods: int = 0) -> Run:
+    """`pods`: of all jobs at once, where these are more than those of one job."""
+    pods = max(pods, program.shape.pods)
+    async with control_plane(program.crd, pods=pods) as plane, program.running(plane) as process:
         return await load(program, process, plane, count)
 
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
+from itertools import cycle
 from typing import Final, NamedTuple
 
 import httpx
@@ -30,7 +31,7 @@ from tests.bench.cluster.figures import OURS, Run, Sort
 from tests.bench.cluster.idle import led
 from tests.bench.cluster.load import at_once
 from tests.bench.cluster.machine import cpu, peak_memory
-from tests.bench.cluster.plane import Plane
+from tests.bench.cluster.plane import Plane, nodes_for
 from tests.bench.cluster.programs import TOGETHER, Process, log_of, running_parts
 from tests.bench.cluster.raw import AT_ONCE, PATHS, objects, owners, with_settings
 from tests.bench.cluster.scrape import total
@@ -82,6 +83,9 @@ async def _populate(api: Api, view: View, live: int) -> None:
     """So many jobs exist, and all their pods run."""
     made = await owners(api, _KIND, live)
     children = [child for job in made for child in objects(job) if child["kind"] != "Event"]
+    nodes = cycle(range(1, nodes_for(_KIND.pods * live) + 1))
+    for pod in (child for child in children if child["kind"] == "Pod"):
+        pod["spec"]["nodeName"] = f"node-{next(nodes)}"  # a scheduler would take ten minutes for 40,000
     requests = [(PATHS[child["kind"]], to_json(child)) for child in children]
     await at_once([partial(api.send, "POST", path, body) for path, body in requests], AT_ONCE)
     pods = _KIND.pods * live
