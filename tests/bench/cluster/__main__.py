@@ -144,7 +144,7 @@ async def _measure(wanted: argparse.Namespace, runs: list[Run], console: Console
                 runs.append(await _bare(wanted.workers, Sort.MANY, jobs))
         for program in many:
             with console.status(f"{program.name}, {jobs} jobs"):
-                runs.append(await _run(program, many_jobs, jobs, pods=program.shape.pods * jobs))
+                runs.append(await _run(program, many_jobs, jobs, at_once=jobs))
     for program in programs if wanted.runs else ():
         with console.status(f"{program.name}, one job at a time"):
             runs.append(await _run(program, one_by_one, wanted.runs))
@@ -170,9 +170,9 @@ async def _bare(workers: int, sort: Sort, jobs: int) -> Run:
         return await bare_client(plane, shape, sort, jobs)
 
 
-async def _run(program: Program, load: Load, count: int, pods: int = 0) -> Run:
-    """`pods`: of all jobs at once, where these are more than those of one job."""
-    pods = max(pods, program.shape.pods)
+async def _run(program: Program, load: Load, count: int, at_once: int = 1) -> Run:
+    """`at_once`: how many jobs there are at the same time."""
+    pods = program.shape.pods * at_once
     async with control_plane(program.crd, pods=pods) as plane, program.running(plane) as process:
         return await load(program, process, plane, count)
 

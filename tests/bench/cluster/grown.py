@@ -31,7 +31,7 @@ from tests.bench.cluster.figures import OURS, Run, Sort
 from tests.bench.cluster.idle import led
 from tests.bench.cluster.load import at_once
 from tests.bench.cluster.machine import cpu, peak_memory
-from tests.bench.cluster.plane import Plane, nodes_for
+from tests.bench.cluster.plane import Plane
 from tests.bench.cluster.programs import TOGETHER, Process, log_of, running_parts
 from tests.bench.cluster.raw import AT_ONCE, PATHS, objects, owners, with_settings
 from tests.bench.cluster.scrape import total
@@ -53,7 +53,7 @@ async def grown(plane: Plane, live: int, ended: int, runs: int) -> Run:
     """A start beside so many jobs, and then `runs` jobs one after the other."""
     begun = time.perf_counter()
     async with Api.opened(plane.kubeconfig) as api, View.following(api, _KIND) as view:
-        await _populate(api, view, live)
+        await _populate(api, view, live, plane.nodes)
         end = await _write(api, plane, ended)
         written = time.perf_counter() - begun
         await api.call("POST", _KIND.path, _KIND.manifest(_LATE))
@@ -79,13 +79,13 @@ async def grown(plane: Plane, live: int, ended: int, runs: int) -> Run:
 # ---- what is there before the controller ----------------------------------------------------------------------
 
 
-async def _populate(api: Api, view: View, live: int) -> None:
+async def _populate(api: Api, view: View, live: int, nodes: int) -> None:
     """So many jobs exist, and all their pods run."""
     made = await owners(api, _KIND, live)
     children = [child for job in made for child in objects(job) if child["kind"] != "Event"]
-    nodes = cycle(range(1, nodes_for(_KIND.pods * live) + 1))
+    numbers = cycle(range(1, nodes + 1))
     for pod in (child for child in children if child["kind"] == "Pod"):
-        pod["spec"]["nodeName"] = f"node-{next(nodes)}"  # a scheduler would take ten minutes for 40,000
+        pod["spec"]["nodeName"] = f"node-{next(numbers)}"  # a scheduler would take ten minutes for 40,000
     requests = [(PATHS[child["kind"]], to_json(child)) for child in children]
     await at_once([partial(api.send, "POST", path, body) for path, body in requests], AT_ONCE)
     pods = _KIND.pods * live

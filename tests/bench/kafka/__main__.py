@@ -48,6 +48,8 @@ def main() -> int:
         asyncio.run(_measure(wanted, results, console))
     except Exception as error:  # noqa: BLE001 - whatever it is, the figures before it are printed
         console.print(f"this run broke down: {error!r}", markup=False)
+        if not isinstance(error, RuntimeError | OSError):
+            console.print_exception()  # a fault of the benchmark: where it is
         broken = True
     where = machine()
     console.print(table(results), where, sep="\n")
