@@ -71,6 +71,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_PRIVATES,
     ),
     Mutant(
+        "privates-transactions-wait-for-each-other-as-long-as-aiokafka-likes",
+        _PRIVATES,
+        '    sys.modules[sender.__module__].__dict__["BACKOFF_OVERRIDE"] = seconds\n',
+        "    del sender, seconds\n",
+        _ON_PRIVATES,
+    ),
+    Mutant(
         "writer-tries-again-after-its-end",
         _WRITING,
         "            if self._lost:\n                raise OwnerLost(self._lost)\n",

@@ -22,6 +22,7 @@ from statemachine.log.kafka.failures import FAILURES, ours
 from statemachine.log.kafka.layout import RECORD_LIMIT, Codec
 from statemachine.log.kafka.privates import (
     become_dynamic,
+    begin_again_after,
     compress_by,
     connections,
     forget_transaction,
@@ -66,6 +67,9 @@ seventeenth and 21 µs; by level 1 a twelfth and 5 µs."""
 _OF_GZIP: Final = 31
 """The largest window of zlib, and the header and the end of gzip."""
 
+_MARKERS: Final = 0.002
+"""Seconds that the markers of a transaction are given, before the next one is asked for again."""
+
 _ROOM: Final = 64 * 1024
 """Bytes of a request around the largest record."""
 
@@ -78,6 +82,7 @@ def _gzip(records: bytes) -> bytes:
 
 
 compress_by(DefaultRecordBatchBuilder, _gzip)
+begin_again_after(AIOKafkaProducer, _MARKERS)
 
 
 def consumer(

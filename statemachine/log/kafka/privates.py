@@ -99,6 +99,15 @@ def compress_by(batches: type, compress: Callable[[bytes], bytes]) -> None:
     sys.modules[batches.__module__].__dict__["gzip_encode"] = compress
 
 
+def begin_again_after(producers: type, seconds: float) -> None:
+    """These producers ask after `seconds` again where brokers still write the markers of the transaction before.
+
+    aiokafka asks after 20 ms, as Kafka's own client does; markers are there after one or two.
+    """
+    sender = sys.modules[producers.__module__].__dict__["Sender"]
+    sys.modules[sender.__module__].__dict__["BACKOFF_OVERRIDE"] = seconds
+
+
 def mark_stopped(client: Any) -> None:
     """The client does nothing in its `stop` any more, and says nothing when it is collected."""
     client._closed = True

@@ -3,7 +3,9 @@
 It owns nothing, fences nobody, folds nothing at its start and recognises no repeats: the shortest loop that decides.
 """
 
+import time
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -26,10 +28,12 @@ BARE: Final = "bare"
 
 
 class Bare:
-    """The loop, alone in its group."""
+    """The loop, alone in its group. `late`: seconds from noticing to durable entry are added to it."""
 
-    def __init__(self, address: Address) -> None:
-        self._address = address
+    def __init__(self, address: Address, late: list[float]) -> None:
+        self._address, self._late = address, late
+        self._noticed: list[datetime] = []
+        """When, of the entries in the transaction."""
         self._group, self._topic = address.topic("bare"), address.topic(OBSERVATIONS.name)
         self._jobs: dict[JobUid, tuple[JobState, Seq, str]] = {}
         self._decided = 0
@@ -79,6 +83,9 @@ class Bare:
         offsets = {part: messages[-1].offset + 1 for part, messages in batches.items()}
         await writer.send_offsets_to_transaction(offsets, self._group)
         await writer.commit_transaction()
+        now = time.time()
+        self._late += [now - at.timestamp() for at in self._noticed]
+        self._noticed = []
         self._decided += sum(map(len, batches.values()))
 
     async def _send(self, writer: Any, batch: Any, partition: int) -> Any:
@@ -90,6 +97,7 @@ class Bare:
         events, after = decided(state, observation)
         if not events:
             return None
+        self._noticed.append(observation.at)
         entry = Entry(
             v=version(observation, events),
             job=observation.job,

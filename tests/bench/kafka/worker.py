@@ -98,7 +98,7 @@ async def _run(who: str, url: str, session: str, instance: str = "") -> None:
     late: list[float] = []
     made: Any
     if who == BARE:
-        made = Bare(address)
+        made = Bare(address, late)
     else:
         made = Worker(address, cast(FeedName, who), Still(), instance=instance, session=float(session))
         made.listeners.append(lambda folded: late.append(_lateness(folded)))

@@ -20,7 +20,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.consumer.group_coordinator import GroupCoordinator, NoGroupCoordinator
-from aiokafka.errors import KafkaError
+from aiokafka.errors import ConcurrentTransactions, KafkaError
+from aiokafka.producer.sender import AddPartitionsToTxnHandler
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
@@ -153,6 +154,15 @@ async def test_a_transaction_covers_a_partition_without_a_record() -> None:
     manager.begin_transaction()
     privates.add_partition(producer, PART)
     assert manager.partitions_to_add() == {PART}
+    privates.mark_stopped(producer)
+
+
+async def test_a_transaction_is_asked_for_again_as_soon_as_the_one_before_may_have_ended() -> None:
+    """By itself aiokafka waits 20 ms whenever two of them follow one another at once."""
+    producer = AIOKafkaProducer(bootstrap_servers=BROKER, transactional_id="ledger-3")
+    refused = SimpleNamespace(errors=[(PART.topic, [(PART.partition, ConcurrentTransactions.errno)])])
+    handler = AddPartitionsToTxnHandler(producer._sender, {PART})
+    assert handler.handle_response(refused) == clients._MARKERS < 0.02
     privates.mark_stopped(producer)
 
 
