@@ -16,7 +16,10 @@ _VERBS: Final = ("POST", "PUT", "PATCH", "APPLY", "DELETE")
 
 
 class Accounts:
-    """Times and processor seconds from the moment that it was made; `pids` are the controller's."""
+    """Times and processor seconds from the moment that it was made; `pids` are the controller's.
+
+    Without any this process is in its place.
+    """
 
     def __init__(self, plane: Plane, pids: list[int]) -> None:
         self._plane, self._pids = plane, pids
@@ -38,8 +41,9 @@ class Accounts:
         used, plane = cpu(self._pids) - self._cpu, cpu(self._plane.pids()) - self._plane_cpu
         own = time.process_time() - self._own
         self.figures |= {"plane_cpu": plane, "others": 100 * self._busy.others(used + plane + own)}
+        self.figures["cpu"] = used if self._pids else own
         if self._pids:
-            self.figures |= {"cpu": used, "memory": peak_memory(self._pids)}
+            self.figures["memory"] = peak_memory(self._pids)
 
 
 def of_controller(served: Counter[str], sent: Counter[str], shape: Shape) -> Counter[str]:

@@ -67,7 +67,7 @@ SCALE: Final = (
     Row("jobs_running", "all jobs Running, s"),
     Row("ending_took", "ending the pods took, s"),
     Row("jobs_succeeded", "all jobs Succeeded after that began, s"),
-    Row("cpu", "processor time of the controller, s"),
+    Row("cpu", "processor time of the controller, or of the bare client, s"),
     Row("plane_cpu", "processor time of the control plane, s"),
     Row("memory", "peak memory of the controller, MiB"),
     Row("writes", "writes of the controller, a job"),
