@@ -6,15 +6,15 @@ One log instance is one partition. Adapters: `memory`, `sqlite`, `kafka`. One te
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from statemachine.ids import JobUid, Position, Seq
 
 
-@dataclass(frozen=True, slots=True)
-class EntryDraft:
+class EntryDraft(Struct, frozen=True, gc=False):
     """An encoded entry that is to be appended; `moved`: it was decided in another log.
 
     `trace`: the W3C trace context (`traceparent`) of its observation; empty without tracing.
@@ -27,8 +27,7 @@ class EntryDraft:
     trace: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True, gc=False):
     """An entry as the log holds it: its bytes, and where it stands. Readers judge whether it is right.
 
     `moved`: the place of its observation is one of another log, and means nothing here. `trace`: see Draft. A log
@@ -58,8 +57,7 @@ UNUSABLE: Final = 0
 """Version of a snapshot that holds no state: its job has to be folded from the first entry."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, gc=False):
     """A job's state folded up to `seq`: a cache. `head`: that entry's hash; `version`: the state's layout.
 
     `source`: place of the last observation that caused an entry, where observations have places. `closed`: no entry
@@ -95,8 +93,7 @@ class Saved(NamedTuple):
         return cls(covered, still_open, closed, source)
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(Struct, frozen=True, gc=False):
     """An observation that could not be read or decided, whole, with the error.
 
     The log sets `id` and `partition`; `retried_at`: when it was last sent to the engine again.

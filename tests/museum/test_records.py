@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec.structs import replace
 
 from jobledger.wiring.levels import Levels
 from projectors.history import HistoryProjector, SqliteDatabase

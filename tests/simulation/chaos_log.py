@@ -1,8 +1,9 @@
 """What happens to snapshots, which stand beside the log: they are a cache, and entries decide."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from statemachine.log.port import Snapshot
 from statemachine.state import STATE_VERSION

@@ -1,8 +1,9 @@
 """The event log in memory."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from statemachine.errors import SeqConflict
 from statemachine.ids import JobUid, Position, Seq

@@ -1,9 +1,10 @@
 """Recorded lives as a partition of a log, and the batches that a runner of sinks makes of it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import islice
+
+from msgspec.structs import replace
 
 from projectors.contract.catalogue import VERSION
 from projectors.contract.envelope import structured

@@ -1,7 +1,8 @@
 """What verification finds, and what it does not complain about."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from projectors.verify import Verdict, Verification
 from statemachine.events import Announced

@@ -5,9 +5,10 @@ A letter stays as it is. That it was retried is a record of its own behind it.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.clients import PATIENCE, cut_off, producer, started, stopped

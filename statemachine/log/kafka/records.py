@@ -88,18 +88,20 @@ def traced(trace: str) -> Sequence[tuple[str, bytes]]:
 
 def trace_of(headers: Sequence[tuple[str, bytes | None]]) -> str:
     """The trace context in these headers; empty without one that could be any."""
-    trace = dict(headers).get(_TRACE) or b""
-    return _text(trace) if len(trace) <= _LONGEST_TRACE else ""
+    return _trace(dict(headers).get(_TRACE))
+
+
+def _trace(header: bytes | None) -> str:
+    return _text(header) if header and len(header) <= _LONGEST_TRACE else ""
 
 
 def record_of(message: Message) -> Record:
     """The entry; `seq` 0 if the record does not say that it is one, or which."""
-    headers = dict(message.headers)
-    is_entry = bool(message.key) and headers.get("type") == b"entry"
-    seq = _number(headers.get("seq")) if is_entry else 0
-    job, body = JobUid(_text(message.key)), message.value or b""
-    trace = trace_of(message.headers)
-    return Record(message.offset + 1, job, seq, body, moved=_MOVED in headers, trace=trace)
+    headers, key = dict(message.headers), message.key
+    seq = _number(headers.get("seq")) if key and headers.get("type") == b"entry" else 0
+    trace = _trace(headers[_TRACE]) if _TRACE in headers else ""
+    job = JobUid(_text(key))
+    return Record(message.offset + 1, job, seq, message.value or b"", _MOVED in headers, trace)
 
 
 def _number(text: bytes | None) -> Seq:

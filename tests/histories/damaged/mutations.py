@@ -6,8 +6,9 @@ as somebody does who knows how: those are `forged`.
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from statemachine.ids import JobUid, Seq
 from statemachine.log.codec import entry_hash

@@ -4,10 +4,10 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from projectors.verify import Verdict, Verification
 from statemachine.ids import JobUid

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from aiokafka.consumer.fetcher import Fetcher
+from msgspec.structs import replace
 
 from statemachine.errors import LogError, LogUnavailable, OwnerLost, SeqConflict, StoreUnusable
 from statemachine.ids import JobUid, Position

@@ -1,11 +1,11 @@
 """Snapshots in Kafka under a key: what somebody else has written to their topic is not used, the log is."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from msgspec.structs import replace
 
 from statemachine.engine.step import Delivery, Owner
 from statemachine.ids import JobUid

@@ -1,8 +1,9 @@
 """What stays of jobs that are over: that they are; nothing that is observed of them later changes it (ADR 0019)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from projectors.verify import Verification
 from statemachine.engine.step import Delivery, Owner

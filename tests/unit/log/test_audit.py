@@ -1,6 +1,6 @@
 """Every record that does not belong where it stands, and nothing else."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from statemachine.log.audit import Verifier, verify
 from statemachine.log.codec import decode, encode, entry_hash

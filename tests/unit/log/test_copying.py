@@ -1,9 +1,9 @@
 """Copying a log: all that a reader comes to, once, wherever the copy was broken off, and nothing unseen."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from statemachine.errors import LogUnavailable
 from statemachine.log.codec import encode

@@ -1,8 +1,7 @@
 """A job's life step by step: which of its records can be read, and the states between its events."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from statemachine.evolve import fold
 from statemachine.log import life as life_module

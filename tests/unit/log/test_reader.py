@@ -1,9 +1,9 @@
 """Which records are believed, and what becomes of the others."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from statemachine.errors import SeqConflict
 from statemachine.evolve import fold
@@ -268,7 +268,7 @@ async def test_a_job_whose_snapshot_is_of_no_use_is_folded_from_its_first_entry(
     log = await log_with(*history(3), *history(2, OTHER))
     reader = await recovered(log)
     bad, good = reader.unsaved()
-    await log.save_snapshots(reader.position, [replace(bad, **damage), good])  # type: ignore[arg-type]
+    await log.save_snapshots(reader.position, [replace(bad, **damage), good])
     await log.append(history(4)[3:])
     again = await recovered(log)
     assert again.tracked(JOB) == read(*placed(history(4))).tracked(JOB)

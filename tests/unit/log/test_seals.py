@@ -4,11 +4,11 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import InvariantBroken
@@ -300,7 +300,7 @@ async def test_a_save_that_fails_leaves_what_was_there(store: Path, monkeypatch:
         await owner.take([Delivery(cause) for cause in causes(life(JobUid("new")))])
         snapshots = reader.unsaved()
         with pytest.raises(InvariantBroken):
-            await log.save_snapshots(reader.position, [*snapshots, replace(snapshots[0], body=object())])  # type: ignore[arg-type]
+            await log.save_snapshots(reader.position, [*snapshots, replace(snapshots[0], body=object())])
         assert (await log.saved()).covered > 0
         assert log.refused_snapshots == 0
         await save(log, reader)
