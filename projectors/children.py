@@ -16,7 +16,7 @@ from projectors.base import States
 from projectors.child_writer import ChildWriter, Done
 from projectors.confirming import Confirming
 from projectors.diff import Create, Delete, Hold, Release, Report, TakeBack, Write, diff
-from projectors.leisure import Leisure, Rush
+from projectors.leisure import Leisure, Patience, Rush
 from statemachine import events as e
 from statemachine.desired import desired
 from statemachine.engine.clock import Clock
@@ -38,8 +38,8 @@ _UNHEARD_AGAIN: Final = 10.0
 """Seconds until the next look for children that the log may not have. A child that vanishes while the watches begin
 anew was never shown, so no watch shows its deletion. A look at the index costs no request."""
 
-_RELEASED_WITHIN: Final = 30.0
-"""Seconds for which the finalizer of a pod that stays lets more urgent writes pass. A deletion ends that at once."""
+_RELEASED_WITHIN: Final = Patience(30.0, crowded=60.0)
+"""How long the finalizer of a pod that stays lets more urgent writes pass. A deletion ends that at once."""
 
 _FIRST_BATCH: Final = 8
 """Creates at the same time at first, then twice as many: a refusal need not be repeated a thousand times.

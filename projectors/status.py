@@ -17,7 +17,7 @@ from msgspec.json import Encoder
 
 from k8s_bridge.port import Cluster, Ref
 from projectors.base import States
-from projectors.leisure import Leisure, Rush
+from projectors.leisure import Leisure, Patience, Rush
 from statemachine import events as e
 from statemachine.errors import Missing, Refused
 from statemachine.ids import JobUid, Seq
@@ -33,7 +33,7 @@ _LOOK_AGAIN: Final = 5.0
 _MOMENT: Final = 1.0
 """Seconds from a change to the next write of counts of replicas, which are no change."""
 
-_COUNTED_WITHIN: Final = 5.0
+_COUNTED_WITHIN: Final = Patience(5.0, crowded=5.0)
 """Seconds for which counts let more urgent writes pass."""
 
 _MISSING_AGAIN: Final = 30.0

@@ -11,7 +11,7 @@ from jobledger.wiring.states import LatestStates
 from jobledger.wiring.streams import Followed, Resuming, Stream, Streams
 from k8s_bridge.port import Cluster
 from projectors.kube_events import KubeEvents
-from projectors.leisure import Rush
+from projectors.leisure import Patience, Rush
 from projectors.sweeper import Sweeper
 from projectors.workqueue import WorkQueue
 from statemachine.engine.source import Pulse
@@ -20,8 +20,8 @@ from statemachine.log.partitions import Partitions, Readers
 from statemachine.log.reader import Folded, Reader
 from statemachine.observations import Observation
 
-_EMITTED_WITHIN: Final = 10.0
-"""Seconds for which Kubernetes Events let pods and statuses pass."""
+_EMITTED_WITHIN: Final = Patience(10.0, crowded=60.0)
+"""How long Kubernetes Events let pods and statuses pass."""
 
 
 class Mine:

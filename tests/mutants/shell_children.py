@@ -41,8 +41,22 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "rush-waited-for-without-end",
         "projectors.leisure",
-        "min(self._at + QUIET, end) - now()",
-        "self._at + QUIET - now()",
+        "min(self._at + QUIET, begun + self.most(patience))",
+        "self._at + QUIET",
+        _ON_LEISURE,
+    ),
+    Mutant(
+        "crowd-is-nothing-special",
+        "projectors.leisure",
+        "return patience.crowded if self._counted() >= _CROWD * _WINDOW else patience.usual",
+        "return patience.usual",
+        _ON_LEISURE,
+    ),
+    Mutant(
+        "crowd-never-forgotten",
+        "projectors.leisure",
+        "self._recent * exp((self._at - asyncio.get_running_loop().time()) / _WINDOW)",
+        "self._recent",
         _ON_LEISURE,
     ),
     Mutant(

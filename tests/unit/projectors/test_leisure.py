@@ -1,16 +1,19 @@
 """Writes that nobody waits for: they let the others pass, and go in the end."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from k8s_bridge.port import EVIDENCE, Ref
-from projectors.leisure import QUIET, Leisure, Rush
+from projectors.leisure import QUIET, Leisure, Patience, Rush
 from statemachine.ids import ATTEMPT, JobUid
 from tests.support.scenario import Story, workers
 from tests.support.simulated import on_simulated_time
 from tests.unit.projectors.visits import Visits
 
 A, B = JobUid("a"), JobUid("b")
-MOST = 20.0
+MOST, CROWDED = 20.0, 50.0
+PATIENCE = Patience(MOST, CROWDED)
 
 
 async def waited(leisure: Leisure, job: JobUid, rush: Rush | None = None) -> float:
@@ -26,21 +29,21 @@ async def waited(leisure: Leisure, job: JobUid, rush: Rush | None = None) -> flo
 
 @on_simulated_time
 async def test_a_write_goes_at_once_where_nothing_urgent_was_written() -> None:
-    assert await waited(Leisure(Rush(), MOST), A) == 0
+    assert await waited(Leisure(Rush(), PATIENCE), A) == 0
 
 
 @on_simulated_time
 async def test_a_write_waits_until_nothing_urgent_was_written_for_a_second() -> None:
     rush = Rush()
     rush.write()
-    assert await waited(Leisure(rush, MOST), A) == 1
-    assert await waited(Leisure(rush, MOST), A) == 0
+    assert await waited(Leisure(rush, PATIENCE), A) == 1
+    assert await waited(Leisure(rush, PATIENCE), A) == 0
 
 
 @on_simulated_time
 async def test_a_write_goes_in_the_end_and_looks_less_and_less_often() -> None:
     rush = Rush()
-    leisure = Leisure(rush, MOST)
+    leisure = Leisure(rush, PATIENCE)
     looks: list[float] = []
     rush.write()
     while remaining := leisure.remaining(A):
@@ -54,7 +57,7 @@ async def test_a_write_goes_in_the_end_and_looks_less_and_less_often() -> None:
 @on_simulated_time
 async def test_jobs_wait_for_themselves_and_a_dropped_write_begins_anew() -> None:
     rush = Rush()
-    leisure = Leisure(rush, MOST)
+    leisure = Leisure(rush, PATIENCE)
     rush.write()
     leisure.remaining(A)
     await asyncio.sleep(MOST / 2)
@@ -70,26 +73,61 @@ async def test_jobs_wait_for_themselves_and_a_dropped_write_begins_anew() -> Non
 async def test_a_rush_is_waited_for_but_not_for_ever() -> None:
     rush, now = Rush(), asyncio.get_running_loop().time
     began = now()
-    await rush.over(MOST)
+    await rush.over(PATIENCE)
     assert now() == began, "there was none"
     rush.write()
     await asyncio.sleep(0.5)
-    await rush.over(MOST)
+    await rush.over(PATIENCE)
     assert now() == began + QUIET
 
-    async def hurry() -> None:
-        while True:
-            rush.write()
-            await asyncio.sleep(QUIET / 2)
-
-    async with asyncio.TaskGroup() as tasks:
-        hurrying = tasks.create_task(hurry())
-        await asyncio.sleep(0)
+    async with writing(rush, QUIET / 2):
         began = now()
         async with asyncio.timeout(MOST + QUIET):
-            await rush.over(MOST)
+            await rush.over(PATIENCE)
         assert now() == began + MOST
-        hurrying.cancel()
+
+
+@asynccontextmanager
+async def writing(rush: Rush, every: float) -> AsyncIterator[None]:
+    """Somebody waits for a write so often, in seconds, from now on."""
+
+    async def write() -> None:
+        while True:
+            rush.write()
+            await asyncio.sleep(every)
+
+    task = asyncio.create_task(write())
+    await asyncio.sleep(0)
+    yield
+    task.cancel()
+
+
+@on_simulated_time
+async def test_a_crowd_is_let_pass_for_longer() -> None:
+    """A hundred jobs at once, and one of many that come one by one: for the others nobody is kept waiting so long."""
+    rush, now = Rush(), asyncio.get_running_loop().time
+    async with writing(rush, 0.02):
+        await asyncio.sleep(5)
+        began = now()
+        async with asyncio.timeout(CROWDED + QUIET):
+            await rush.over(PATIENCE)
+        assert now() == began + CROWDED
+        assert await waited(Leisure(rush, PATIENCE), A) == CROWDED
+
+
+@on_simulated_time
+async def test_a_crowd_that_is_over_is_an_ordinary_rush() -> None:
+    rush, now = Rush(), asyncio.get_running_loop().time
+    async with writing(rush, 0.02):
+        await asyncio.sleep(5)
+        began = now()
+        waiting = asyncio.create_task(rush.over(PATIENCE))
+        await asyncio.sleep(MOST)
+        assert not waiting.done()
+    async with writing(rush, QUIET / 2):
+        async with asyncio.timeout(10):
+            await waiting
+    assert MOST < now() - began < CROWDED
 
 
 def with_ended_pod() -> tuple[Visits, Ref]:

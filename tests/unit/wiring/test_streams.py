@@ -5,7 +5,7 @@ from functools import partial
 
 from jobledger.wiring.roles import Role
 from jobledger.wiring.streams import Followed, Streams
-from projectors.leisure import Rush
+from projectors.leisure import Patience, Rush
 from statemachine.engine.clock import WallClock
 from statemachine.errors import JobledgerError, LogUnavailable, ViewUnavailable
 from statemachine.log.partitions import Partitions
@@ -77,7 +77,9 @@ def test_a_log_that_grows_while_a_view_is_brought_on_is_read_once_more() -> None
 def test_a_view_that_nobody_waits_for_goes_on_at_its_pace_and_catches_up_at_once() -> None:
     async def story() -> None:
         view, mine, rush = View(), {"is": True}, Rush()
-        views = Streams([Followed(view, lambda: 7, lambda: mine["is"], partial(rush.over, 10))])
+        views = Streams(
+            [Followed(view, lambda: 7, lambda: mine["is"], partial(rush.over, Patience(10, crowded=10)))]
+        )
         rush.write()
         loops = [asyncio.create_task(loop) for _, loop in views.loops()]
         await asyncio.sleep(0.9)
