@@ -193,8 +193,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "records-anything-is-an-entry",
         _RECORDS,
-        'is_entry = bool(message.key) and headers.get("type") == b"entry"',
-        "is_entry = bool(message.key)",
+        'if key and headers.get("type") == b"entry" else 0',
+        "if key else 0",
         _ON_RECORDS,
     ),
     Mutant(
