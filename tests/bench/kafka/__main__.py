@@ -16,7 +16,7 @@ from typing import Final
 from rich.console import Console
 
 from tests.bench.kafka.busy import busy
-from tests.bench.kafka.delay import delay
+from tests.bench.kafka.delay import RATE, delay
 from tests.bench.kafka.opening import long_job, rebuild, start
 from tests.bench.kafka.publishing import backfill, cost, readable
 from tests.bench.kafka.silence import silence
@@ -27,7 +27,7 @@ Measure = Callable[[Kafka, argparse.Namespace], AsyncIterator[Result]]
 
 MEASURES: Final[dict[str, Measure]] = {
     "busy": lambda kafka, wanted: busy(kafka, wanted.observations),
-    "delay": lambda kafka, wanted: delay(kafka, wanted.seconds),
+    "delay": lambda kafka, wanted: delay(kafka, wanted.seconds, wanted.rate),
     "silence": lambda kafka, wanted: silence(kafka, wanted.session),
     "start": lambda kafka, wanted: start(kafka, wanted.jobs, wanted.entries),
     "rebuild": lambda kafka, wanted: rebuild(kafka, wanted.entries),
@@ -63,8 +63,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.kafka", description=__doc__)
     parser.add_argument("only", nargs="*", choices=[*MEASURES, []], metavar="NAME", help=", ".join(MEASURES))
     parser.add_argument("--observations", type=int, default=200_000, help="to decide when busy (200000)")
+    parser.add_argument("--seconds", type=float, default=30, help="for which the delay is measured (30)")
     parser.add_argument(
-        "--seconds", type=float, default=30, help="of 200 observations each, for the delay (30)"
+        "--rate", type=int, default=RATE, help=f"observations a second, for the delay ({RATE})"
     )
     parser.add_argument(
         "--session", type=float, default=10, help="seconds until a silent process is dead (10)"
