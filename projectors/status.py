@@ -34,7 +34,7 @@ _MOMENT: Final = 1.0
 """Seconds from a change to the next write of counts of replicas, which are no change."""
 
 _COUNTED_WITHIN: Final = Patience(5.0, crowded=5.0)
-"""Seconds for which counts let more urgent writes pass."""
+"""How long counts let more urgent writes pass."""
 
 _MISSING_AGAIN: Final = 30.0
 """Seconds until the next look for a job object that is missing without a report of its deletion."""

@@ -99,8 +99,7 @@ def record_of(message: Message) -> Record:
     """The entry; `seq` 0 if the record does not say that it is one, or which."""
     headers, key = dict(message.headers), message.key
     seq = _number(headers.get("seq")) if key and headers.get("type") == b"entry" else 0
-    trace = _trace(headers[_TRACE]) if _TRACE in headers else ""
-    job = JobUid(_text(key))
+    job, trace = JobUid(_text(key)), _trace(headers.get(_TRACE))
     return Record(message.offset + 1, job, seq, message.value or b"", _MOVED in headers, trace)
 
 
