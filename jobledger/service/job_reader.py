@@ -239,7 +239,7 @@ class JobReader:
         if JobUid(begin) in forgotten:
             uids.append(JobUid(begin))
         elif len(begin) >= SHORTEST_UID:
-            uids += islice((past_uid for past_uid in forgotten if past_uid.startswith(begin)), _OLDER)
+            uids += islice(forgotten.starting_with(begin), _OLDER)
         return list(dict.fromkeys(uids))
 
     async def life(self, job: Known, note: str = "") -> JobHistory:

@@ -33,6 +33,7 @@ from statemachine.errors import EntryUnreadable
 from statemachine.events import Cause, CauseClass, Event, PhaseEntered
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.kinds import KNOWN
+from statemachine.log.closed_jobs import ClosedJobs
 from statemachine.log.codec import entry_hash
 from statemachine.log.entry import GENESIS, WHOLE
 from statemachine.log.port import EventLog, Record
@@ -102,8 +103,8 @@ class Tally:
         self.counts: Mapping[MetricFamily, Counter[Labels]] = {family: Counter() for family in _COUNTERS}
         self.spreads: Mapping[MetricFamily, dict[Labels, Spread]] = {family: {} for family in _SPREADS}
         self._jobs: dict[JobUid, _Job] = {}
-        self._closed: set[int] = set()
-        """Hashes of the closed jobs, a third of what their uids would take: nothing more is counted of them."""
+        self._closed = ClosedJobs()
+        """Nothing more is counted of them."""
         self._start_at_zero()
 
     def _start_at_zero(self) -> None:
@@ -141,7 +142,7 @@ class Tally:
         self._reached[partition] = record.position
         job = self._jobs.get(record.job)
         if job is None:
-            if hash(record.job) in self._closed:
+            if record.job in self._closed:
                 self.skipped += 1
                 return
             job = self._jobs[record.job] = _Job()
@@ -155,7 +156,7 @@ class Tally:
             self._count(job, event)
             if event.type == "JobClosed":
                 del self._jobs[record.job]
-                self._closed.add(hash(record.job))
+                self._closed.add(record.job, record.seq)
 
     def _events(self, record: Record, job: _Job) -> tuple[Event, ...] | None:
         """The entry's events, at least those that count; None for a record that does not follow."""

@@ -1,11 +1,11 @@
 """A ledger in partitions: each is a log of its own, and a job stays in one of them."""
 
-from collections import ChainMap
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.closed_jobs import ClosedInAll
 from statemachine.log.port import DeadLetter, EventLog, Record, Saved, Snapshot
 from statemachine.log.reader import Reader, Tracked
 
@@ -107,9 +107,9 @@ class Readers:
         return self._all(reader.jobs for reader in self._readers)
 
     @property
-    def forgotten(self) -> Mapping[JobUid, Seq]:
+    def forgotten(self) -> ClosedInAll:
         """The last entries of the closed jobs whose states are not kept; read-only."""
-        return ChainMap(*(reader.forgotten for reader in self._readers))
+        return ClosedInAll([reader.forgotten for reader in self._readers])
 
     @property
     def open_jobs(self) -> Sequence[JobUid]:

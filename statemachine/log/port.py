@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Protocol
 from msgspec import Struct
 
 from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.closed_jobs import ClosedJobs
 
 
 class EntryDraft(Struct, frozen=True, gc=False):
@@ -82,14 +83,14 @@ class Saved(NamedTuple):
 
     covered: Position
     snapshots: Sequence[Snapshot]
-    closed: dict[JobUid, Seq]
+    closed: ClosedJobs
     source: Position = 0
 
     @classmethod
     def of(cls, covered: Position, snapshots: Sequence[Snapshot], source: Position = 0) -> "Saved":
         """The snapshots, with those of closed jobs apart."""
         still_open = [snapshot for snapshot in snapshots if not snapshot.closed]
-        closed = {snapshot.job: snapshot.seq for snapshot in snapshots if snapshot.closed}
+        closed = ClosedJobs({snapshot.job: snapshot.seq for snapshot in snapshots if snapshot.closed})
         return cls(covered, still_open, closed, source)
 
 

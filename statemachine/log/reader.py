@@ -19,6 +19,7 @@ from statemachine.errors import EntryUnreadable
 from statemachine.events import Event
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.closed_jobs import ClosedJobs
 from statemachine.log.codec import decode_events, decode_state, encode_state, entry_hash
 from statemachine.log.entry import GENESIS, Entry, EntryEvents
 from statemachine.log.port import UNUSABLE, EventLog, ReadableLog, Record, Snapshot
@@ -97,7 +98,7 @@ class Reader:
         self._open: dict[JobUid, None] = {}
         self._keeps = keeps
         self._closed: dict[JobUid, None] = {}  # closed jobs whose states are kept, unless all are
-        self._forgotten: dict[JobUid, Seq] = {}
+        self._forgotten = ClosedJobs()
 
     def __contains__(self, job: JobUid) -> bool:
         return job in self._jobs or job in self._forgotten
@@ -108,7 +109,7 @@ class Reader:
         return tuple(self._jobs)
 
     @property
-    def forgotten(self) -> dict[JobUid, Seq]:
+    def forgotten(self) -> ClosedJobs:
         """The last entries of the closed jobs whose states are not kept; read-only."""
         return self._forgotten
 
@@ -164,7 +165,7 @@ class Reader:
     def _forget(self, job: JobUid) -> None:
         """Keeps only the last entry of a closed job: nothing can cast doubt on it."""
         del self._closed[job]
-        self._forgotten[job] = self._jobs.pop(job).seq
+        self._forgotten.add(job, self._jobs.pop(job).seq)
 
     def _next(self, record: Record, last: Tracked) -> EntryEvents | Entry | None:
         """The record's entry if it follows `last`; else the record is skipped, and the result None."""

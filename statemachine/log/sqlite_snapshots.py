@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.closed_jobs import ClosedJobs
 from statemachine.log.port import Saved, Snapshot
 from statemachine.log.seal import MacPair, Seal, holds
 
@@ -91,7 +92,7 @@ def load(seal: Seal | None, bodies: bool, db: sqlite3.Connection) -> tuple[Saved
         return _unsealed(bodies, db), HeldSnapshots()
     held = HeldSnapshots()
     snapshots: list[Snapshot] = []
-    closed: dict[JobUid, Seq] = {}
+    closed = ClosedJobs()
     for row in map(_Row._make, db.execute(_ALL if bodies else _OPEN)):
         mark = row.mark(seal)
         if not holds(row.mac, mark.mac) or not (row.body is None or row.digest == _digest(row.body)):
@@ -99,7 +100,7 @@ def load(seal: Seal | None, bodies: bool, db: sqlite3.Connection) -> tuple[Saved
             continue
         held.total += mark.member
         if row.closed and not bodies:
-            closed[row.job] = row.seq
+            closed.add(row.job, row.seq)
         else:
             snapshots.append(row.snapshot())
     count = len(snapshots) + len(closed)
@@ -112,9 +113,10 @@ def load(seal: Seal | None, bodies: bool, db: sqlite3.Connection) -> tuple[Saved
 
 
 def _unsealed(bodies: bool, db: sqlite3.Connection) -> Saved:
-    closed: dict[JobUid, Seq] = {}
+    closed = ClosedJobs()
     if not bodies:
-        closed = dict(db.execute("SELECT job, seq FROM snapshots WHERE version < 0"))
+        for job, seq in db.execute("SELECT job, seq FROM snapshots WHERE version < 0"):
+            closed.add(job, seq)
     query = "SELECT rowid, job, seq, head, version, NULL, NULL, body FROM snapshots {} ORDER BY rowid"
     rows = db.execute(query.format("" if bodies else "WHERE version >= 0"))
     snapshots = [_Row._make(row).snapshot() for row in rows]

@@ -5,6 +5,7 @@ from typing import Final
 from tests.mutants.model import Mutant
 
 _READER: Final = "statemachine.log.reader"
+_CLOSED: Final = "statemachine.log.closed_jobs"
 _CODEC: Final = "statemachine.log.codec"
 _SHARING: Final = "statemachine.log.sharing"
 _WIRE: Final = "statemachine.wire"
@@ -17,6 +18,7 @@ _FINDING: Final = "jobledger.lives.history"
 _AT: Final = "tests/unit/log/"
 _ON_READER: Final = (_AT + "test_reader.py",)
 _ON_ENDED: Final = ("tests/unit/engine/test_ended_jobs.py",)
+_ON_CLOSED: Final = (_AT + "test_closed_jobs.py",)
 _ON_CODEC: Final = (_AT + "test_codec.py",)
 _ON_SHARING: Final = (_AT + "test_sharing.py",)
 _ON_AUDIT: Final = (_AT + "test_audit.py",)
@@ -150,6 +152,27 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "                self._jobs[job] = replace(tracked, source=0)\n",
         "",
         ("tests/unit/engine/test_assignment.py",),
+    ),
+    Mutant(
+        "closed-job-between-two-others-known",
+        _CLOSED,
+        "    while place > 0 and place % _SIZE:",
+        "    while False:",
+        _ON_CLOSED,
+    ),
+    Mutant(
+        "closed-job-noted-twice",
+        _CLOSED,
+        "        if place < 0:\n            shelf += uid + number",
+        "        if True:\n            shelf += uid + number",
+        _ON_CLOSED,
+    ),
+    Mutant(
+        "closed-job-by-another-spelling",
+        _CLOSED,
+        "if _UUID.fullmatch(job) else None",
+        "if _UUID.fullmatch(job.lower()) else None",
+        _ON_CLOSED,
     ),
     Mutant("codec-defaults-written", _WIRE, "omit_defaults=True", "omit_defaults=False", _ON_CODEC),
     Mutant(

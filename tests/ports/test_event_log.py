@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from statemachine.errors import SeqConflict
 from statemachine.ids import JobUid, Position
+from statemachine.log.closed_jobs import ClosedJobs
 from statemachine.log.kafka.log import KafkaLog
-from statemachine.log.port import UNUSABLE, DeadLetter, EntryDraft, EventLog, Record, Snapshot
+from statemachine.log.port import UNUSABLE, DeadLetter, EntryDraft, EventLog, Record, Saved, Snapshot
 from statemachine.log.sqlite import SqliteLog
 from tests.support.logs import JOB, OTHER, everything, history, records
 from tests.support.memory_log import MemoryLog
@@ -340,7 +341,7 @@ async def test_the_position_moves_without_a_new_snapshot(log: EventLog) -> None:
 async def test_of_closed_jobs_only_the_last_entries_are_needed_to_go_on(log: EventLog) -> None:
     await log.save_snapshots(7, [snapshot(JOB), snapshot(OTHER, 2)])
     await log.save_snapshots(9, [replace(snapshot(OTHER, 3), closed=True)], 0)
-    assert await log.saved() == (9, [snapshot(JOB)], {OTHER: 3}, 0)
+    assert await log.saved() == Saved(9, [snapshot(JOB)], ClosedJobs({OTHER: 3}))
     position, snapshots = await log.snapshots()
     assert (position, {record.job: (record.seq, record.closed) for record in snapshots}) == (
         9,
@@ -350,7 +351,7 @@ async def test_of_closed_jobs_only_the_last_entries_are_needed_to_go_on(log: Eve
 
 async def test_a_closed_job_may_have_a_snapshot_without_a_state(log: EventLog) -> None:
     await log.save_snapshots(7, [replace(snapshot(JOB, 3), version=UNUSABLE, body=b"", closed=True)])
-    assert await log.saved() == (7, [], {JOB: 3}, 0)
+    assert await log.saved() == Saved(7, [], ClosedJobs({JOB: 3}))
     _, [kept] = await log.snapshots()
     assert (kept.seq, kept.version, kept.closed) == (3, UNUSABLE, True)
 

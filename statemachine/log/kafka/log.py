@@ -14,6 +14,7 @@ from typing import Any, Final, Self, TypeVar
 
 from statemachine.errors import LogUnavailable, SeqConflict, StoreUnusable
 from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.closed_jobs import ClosedJobs
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.checkpoints import Checkpoints
 from statemachine.log.kafka.clients import parts
@@ -245,7 +246,7 @@ class KafkaLog:
         """See EventLog. Without their topic there are none."""
         self._check_open()
         if not await self._has(self._jobs):
-            return Saved(0, [], {})
+            return Saved(0, [], ClosedJobs())
         saved = await self._snapshots.load()
         if self._writer is not None:
             self._read |= {snapshot.job: snapshot.seq for snapshot in saved.snapshots}

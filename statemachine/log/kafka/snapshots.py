@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from statemachine.ids import JobUid, Position, Seq
+from statemachine.log.closed_jobs import ClosedJobs
 from statemachine.log.kafka.reading import Partition
 from statemachine.log.kafka.records import (
     CLOSED,
@@ -122,7 +123,9 @@ class Snapshots:
         async for batch in self._topic.read(0, await self._topic.end(self._end)):
             for message in batch:
                 reading.take(message, self._seal)
-        closed = {job: seq for _, page, _ in reading.pages.values() for job, seq in page.items()}
+        closed = ClosedJobs()
+        for _, page, _ in reading.pages.values():
+            closed.update(page)
         still_open = [one for one in reading.snapshots.values() if one[0].job not in closed]
         number, page, member = max(reading.pages.values(), key=_number, default=(0, {}, 0))
         self._held = _Held(
