@@ -68,11 +68,6 @@ class _Row(NamedTuple):
         version = ~self.version if self.closed else self.version
         return Snapshot(self.job, self.seq, self.head, version, self.body or b"", closed=self.closed)
 
-    def mark(self, seal: Seal) -> MacPair:
-        digest = self.digest if isinstance(self.digest, bytes) else b""
-        fields = f"{self.seq} {self.version} {self.head} ".encode(errors="surrogatepass")
-        return seal.mark(str(self.job).encode(errors="surrogatepass"), fields + digest)
-
 
 @dataclass(slots=True)
 class HeldSnapshots:
@@ -93,16 +88,17 @@ def load(seal: Seal | None, bodies: bool, db: sqlite3.Connection) -> tuple[Saved
     held = HeldSnapshots()
     snapshots: list[Snapshot] = []
     closed = ClosedJobs()
-    for row in map(_Row._make, db.execute(_ALL if bodies else _OPEN)):
-        mark = row.mark(seal)
-        if not holds(row.mac, mark.mac) or not (row.body is None or row.digest == _digest(row.body)):
-            held.refused.append(row.number)
+    for row in db.execute(_ALL if bodies else _OPEN):
+        number, job, seq, head, version, digest, mac, body = row  # a million of them: no objects in between
+        mark = _mark(seal, (job, seq, head, version, digest))
+        if not holds(mac, mark.mac) or not (body is None or digest == _digest(body)):
+            held.refused.append(number)
             continue
         held.total += mark.member
-        if row.closed and not bodies:
-            closed.add(row.job, row.seq)
+        if version < 0 and not bodies:
+            closed.add(job, seq)
         else:
-            snapshots.append(row.snapshot())
+            snapshots.append(_Row._make(row).snapshot())
     count = len(snapshots) + len(closed)
     covered = _covered_by(count, db)
     sealed = db.execute("SELECT mac FROM snapshot_macs WHERE snapshot = ?", (_WHOLE,)).fetchone()
@@ -141,7 +137,7 @@ def save(
     if held.refused:
         _remove(held.refused, db)
     if seal is not None:
-        total -= sum(row.mark(seal).member for row in _present(snapshots, db))
+        total -= sum(mark.member for mark in _present(snapshots, seal, db))
     rows = [(new.job, new.seq, new.head, _version(new), new.body) for new in snapshots]
     db.executemany(_SAVE, rows)
     if seal is not None:
@@ -161,15 +157,15 @@ def _remove(numbers: Sequence[int], db: sqlite3.Connection) -> None:
     db.executemany("DELETE FROM snapshot_macs WHERE snapshot = ?", rows)
 
 
-def _present(snapshots: Sequence[Snapshot], db: sqlite3.Connection) -> Iterator[_Row]:
-    """The rows that these snapshots replace."""
+def _present(snapshots: Sequence[Snapshot], seal: Seal, db: sqlite3.Connection) -> Iterator[MacPair]:
+    """The marks of the rows that these snapshots replace."""
     query = (
-        "SELECT s.rowid, s.job, s.seq, s.head, s.version, m.digest, m.mac, NULL FROM snapshots s "
+        "SELECT s.job, s.seq, s.head, s.version, m.digest FROM snapshots s "
         "LEFT JOIN snapshot_macs m ON m.snapshot = s.rowid WHERE s.job = ?"
     )
     for snapshot in snapshots:
         if (row := db.execute(query, (snapshot.job,)).fetchone()) is not None:
-            yield _Row._make(row)
+            yield _mark(seal, row)
 
 
 def _write_macs(snapshots: Sequence[Snapshot], seal: Seal, db: sqlite3.Connection) -> int:
@@ -178,12 +174,19 @@ def _write_macs(snapshots: Sequence[Snapshot], seal: Seal, db: sqlite3.Connectio
     for snapshot in snapshots:
         number = _number("SELECT rowid FROM snapshots WHERE job = ?", db, snapshot.job)
         digest = _digest(snapshot.body)
-        row = _Row(number, snapshot.job, snapshot.seq, snapshot.head, _version(snapshot), digest, None, None)
-        mark = row.mark(seal)
+        mark = _mark(seal, (snapshot.job, snapshot.seq, snapshot.head, _version(snapshot), digest))
         total += mark.member
         rows.append((number, digest, mark.mac))
     db.executemany("INSERT OR REPLACE INTO snapshot_macs VALUES (?, ?, ?)", rows)
     return total
+
+
+def _mark(seal: Seal, row: tuple[JobUid, Seq, str, int, object]) -> MacPair:
+    """The mark of a row: job, number, head, version, digest. What is no digest may have been written by anybody."""
+    job, seq, head, version, digest = row
+    fields = f"{seq} {version} {head} ".encode(errors="surrogatepass")
+    body = digest if isinstance(digest, bytes) else b""
+    return seal.mark(str(job).encode(errors="surrogatepass"), fields + body)
 
 
 def _version(snapshot: Snapshot) -> int:

@@ -278,15 +278,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "snapshots-body-not-compared",
         _SNAPSHOTS,
-        "if not holds(row.mac, mark.mac) or not (row.body is None or row.digest == _digest(row.body)):",
-        "if not holds(row.mac, mark.mac):",
+        "if not holds(mac, mark.mac) or not (body is None or digest == _digest(body)):",
+        "if not holds(mac, mark.mac):",
         _ON_SEALS,
     ),
     Mutant(
         "snapshots-mac-not-compared",
         _SNAPSHOTS,
-        "if not holds(row.mac, mark.mac) or not (row.body is None or row.digest == _digest(row.body)):",
-        "if not (row.body is None or row.digest == _digest(row.body)):",
+        "if not holds(mac, mark.mac) or not (body is None or digest == _digest(body)):",
+        "if not (body is None or digest == _digest(body)):",
         _ON_SEALS,
     ),
     Mutant(
@@ -299,7 +299,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "snapshots-replaced-one-stays-in-the-sum",
         _SNAPSHOTS,
-        "        total -= sum(row.mark(seal).member for row in _present(snapshots, db))\n",
+        "        total -= sum(mark.member for mark in _present(snapshots, seal, db))\n",
         "        total -= 0\n",
         _ON_SEALS,
     ),

@@ -1,6 +1,7 @@
 """Snapshots of a store that has a key: what no holder of it has made is not used, and the log says the same."""
 
 import asyncio
+import hmac
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
@@ -25,6 +26,15 @@ from tests.support.simulated import LoopClock
 
 KEY, ANOTHER = b"k" * 32, b"a" * 32
 DONE, LIVE, GONE = JobUid("done"), JobUid("live"), JobUid("gone")
+
+
+def test_marks_are_macs_as_python_s_library_makes_them() -> None:
+    key = hmac.digest(KEY, b"snapshot here", "sha512")
+    digest = hmac.digest(key, b"4 live7 1 head", "sha512")
+    mark = Seal(KEY, "here").mark(b"live", b"7 1 head")
+    assert (mark.mac, mark.member) == (digest[:32], int.from_bytes(digest[32:]))
+    covered = hmac.digest(KEY, b"covered here", "sha512")
+    assert Seal(KEY, "here").whole(b"9 2", 5) == hmac.digest(covered, bytes(31) + b"\x059 2", "sha512")[:32]
 
 
 def life(uid: JobUid) -> Story:
