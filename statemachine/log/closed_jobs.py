@@ -17,6 +17,9 @@ _UID: Final = 16
 _SIZE: Final = _UID + 4
 """Bytes of a job on a shelf: its uid, and the number of its last entry."""
 
+_MOST: Final = 256 ** (_SIZE - _UID) - 1
+"""The greatest number that fits."""
+
 _SHELVES: Final = 1 << 16
 """Of a million jobs fifteen are on each, wherever their uids differ."""
 
@@ -58,13 +61,13 @@ class ClosedJobs(Mapping[JobUid, Seq]):
         return _place(self._shelf_of(uid), uid) >= 0
 
     def add(self, job: JobUid, seq: Seq) -> None:
-        """The job is closed behind this entry."""
+        """The job is closed behind this entry. A damaged snapshot may have any number: it becomes one that fits."""
         uid = _bytes_of(job)
         if uid is None:
             self._others[job] = seq
             return
         shelf = self._shelves.setdefault(crc32(uid) % _SHELVES, bytearray())
-        place, number = _place(shelf, uid), seq.to_bytes(_SIZE - _UID, "big")
+        place, number = _place(shelf, uid), min(max(seq, 0), _MOST).to_bytes(_SIZE - _UID, "big")
         if place < 0:
             shelf += uid + number
             self._shelved += 1

@@ -43,6 +43,12 @@ def test_uids_are_searched_by_their_beginnings(uids: list[str], begin: str) -> N
     assert sorted(jobs.starting_with(begin)) == sorted({uid for uid in uids if uid.startswith(begin)})
 
 
+@pytest.mark.parametrize(("damaged", "kept"), [(-1, 0), (2**32, 2**32 - 1), (2**80, 2**32 - 1)])
+def test_a_number_that_does_not_fit_ends_no_start(damaged: Seq, kept: Seq) -> None:
+    uid = JobUid(str(UUID(int=1)))
+    assert dict(ClosedJobs({uid: damaged})) == {uid: kept}
+
+
 def test_none_is_known_after_all_were_dropped() -> None:
     jobs = ClosedJobs({JobUid(str(UUID(int=1))): 1, JobUid("train"): 2})
     jobs.clear()
