@@ -28,7 +28,13 @@ STRICT: Final = {"fieldValidation": "Strict"}
 DRY_RUN: Final = {**STRICT, "dryRun": "All"}
 """Query of a write that is tried and not stored."""
 
-_CONTENT: Final = {"PATCH": "application/merge-patch+json"}
+APPLY: Final = "APPLY"
+"""A method of ours: a PATCH by server-side apply. Source: Kubernetes, "Server-Side Apply"."""
+
+_APPLIER: Final = {"fieldManager": "kubectl", "force": "true"}
+"""Query of it: who applies, and that fields of others are taken over."""
+
+_CONTENT: Final = {"PATCH": "application/merge-patch+json", APPLY: "application/apply-patch+yaml"}
 """Content types by method; JSON for all others."""
 
 _WARNING: Final = re.compile(r'\d{3} \S+ "((?:[^"\\]|\\.)*)"')
@@ -95,7 +101,7 @@ class Api:
         *,
         accept: str = "application/json",
     ) -> Answer:
-        """The server's answer, be it yes or no; a PATCH is a merge patch.
+        """The server's answer, be it yes or no; a PATCH is a merge patch, and `APPLY` a server-side apply.
 
         A server that puts the request off, since a kind has just changed for example, is asked again, as by kubectl.
 
@@ -103,15 +109,16 @@ class Api:
             httpx.TransportError: there was no answer. Whether a write was done is not known then.
         """
         headers = {"Accept": accept}
+        query = dict(params or {})
         content = None
         if body is not None:
             headers["Content-Type"] = _CONTENT.get(method, "application/json")
             content = json.dumps(body)
+        if method == APPLY:
+            method, query = "PATCH", {**_APPLIER, **query}
         until = time.monotonic() + _BUSY
         while True:
-            response = self._connected().request(
-                method, path, content=content, params=dict(params or {}), headers=headers
-            )
+            response = self._connected().request(method, path, content=content, params=query, headers=headers)
             if "Retry-After" not in response.headers or time.monotonic() > until:
                 break
             time.sleep(_PAUSE)

@@ -1,7 +1,7 @@
 """Where the API server has what kubectl calls by a word: paths from its discovery, and `kubectl get` as requests."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import httpx
@@ -53,6 +53,18 @@ class Resources:
         if word not in self._by_word:
             self._by_word = self._discovered()
         return self._by_word.get(word)
+
+    def place(self, manifest: Json, namespace: str) -> str:
+        """The path of the object, which is in `namespace` where its kind is, unless it says otherwise.
+
+        Raises:
+            AssertionError: the API server has no such kind.
+        """
+        group, _, version = manifest["apiVersion"].rpartition("/")
+        resource = self.named(f"{manifest['kind']}.{group}")
+        assert resource is not None, f"the API server has no {manifest['kind']} {manifest['apiVersion']}"
+        meta = manifest["metadata"]
+        return replace(resource, version=version).path(meta.get("namespace", namespace), meta["name"])
 
     def get(self, *words: str) -> Json | None:
         """What `kubectl get <words> -o json` prints, read; None if the server refuses, or the words are unusual.

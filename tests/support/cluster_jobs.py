@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tests.harness import Cluster, wait_for
+from tests.harness.api import APPLY
 
 Manifest = dict[str, Any]
 Status = dict[str, Any]
@@ -74,9 +75,15 @@ class Jobs:
         return answer.stderr
 
     def apply(self, *manifests: Manifest) -> None:
-        """The objects are as given."""
+        """The objects are as given, by server-side apply. No kubectl runs for it.
+
+        Raises:
+            AssertionError: the API server refuses one; the others before it are stored.
+        """
         self._bases.clear()
-        self.kubectl("apply", "-f", "-", input=list(manifests))
+        for manifest in manifests:
+            place = self.cluster.resources.place(manifest, self.namespace)
+            self.cluster.api.write(APPLY, place, manifest)
 
     def patch(self, name: str, **spec: Any) -> None:
         """A merge patch of the job's spec."""
