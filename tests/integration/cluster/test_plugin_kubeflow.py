@@ -8,7 +8,7 @@ import pytest
 
 from tests.harness import KUBEFLOW_CRDS, OPT_IN_CRDS, ControlPlane, wait_for
 from tests.integration.cluster.test_plugin import kwok, out
-from tests.integration.cluster.test_pytorchjob import TorchJobs, pytorchjob
+from tests.integration.cluster.test_pytorchjob import TorchJobs, owned, pytorchjob
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_people import Person
 
@@ -32,6 +32,8 @@ def jobs(plane: ControlPlane, tmp_path: Path) -> Iterator[TorchJobs]:
             jobs = TorchJobs(plane, name)
             jobs.apply(pytorchjob("train"))
             jobs.states("train", "Created=True", "Running=True")
+            # the Master alone makes it Running
+            jobs.becomes("train", *owned("train", "master-0", "worker-0"))
             yield jobs
 
 
