@@ -26,8 +26,8 @@ HOURS ?= 0
 PARTS ?=
 # What `make count`, `make house` and `make bench ARGS=--compare` compare with.
 BASE  ?=
-# How tests are shared out: to two processes, those with servers to three (there is a server of each kind in each of them), or
-# to as many as JOBLEDGER_TEST_WORKERS says; `--pdb` in ARGS turns it off.
+# How tests are shared out: to three processes (there is a server of each kind in each of them), simulated seeds to two, or to
+# as many as JOBLEDGER_TEST_WORKERS says; `--pdb` in ARGS turns it off.
 spread = -n $${JOBLEDGER_TEST_WORKERS:-$(1)} --dist loadgroup --no-loadscope-reorder
 
 MAKEFLAGS += --no-print-directory
@@ -91,7 +91,7 @@ run: $(VENV)/.stamp ## start jobledger on this machine: controller, API and cons
 check: lint types imports generated contract flaky test ## what has to be green before a commit: eight minutes
 
 test: $(VENV)/.stamp ## all tests that need nothing but this checkout: six minutes
-	@$(PY) -m pytest $(call spread,2) -m "not integration" $(ARGS)
+	@$(PY) -m pytest $(call spread,3) -m "not integration" $(ARGS)
 
 test-all: $(VENV)/.stamp ## the same and those that start real programs and servers: twenty-two minutes
 	@$(PY) -m pytest $(call spread,3) $(ARGS)
