@@ -131,6 +131,9 @@ class Measured(Protocol):
     def leads(self) -> bool | None:
         """It watches the cluster for the log; None: that is not what it is there for."""
 
+    async def settled(self) -> None:
+        """Returns once its start leaves time to count what the log holds."""
+
     def pulses(self) -> Mapping[str, Pulse]:
         """How its loops are doing."""
 

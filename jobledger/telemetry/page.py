@@ -75,11 +75,12 @@ class MetricsPage:
             return
         if self._counting is None or self._counting.done():
             self._counting = asyncio.create_task(
-                self._count(*self._of.ledger.partitions.logs), name="metrics"
+                self._count(self._of, *self._of.ledger.partitions.logs), name="metrics"
             )
         await asyncio.wait({self._counting}, timeout=_PATIENCE)
 
-    async def _count(self, *logs: EventLog) -> None:
+    async def _count(self, of: Measured, *logs: EventLog) -> None:
+        await of.settled()
         try:
             self._collector.dead_letters = sum([await log.dead_letter_count() for log in logs])
             await self._tally.advance(*logs)

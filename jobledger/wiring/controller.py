@@ -85,7 +85,15 @@ class Controller:
         )
         return ProjectorRole(
             levels,
-            streams_of(mine, readers, self.states, cluster, rush=levels.rush, beside=self.ledger.streams),
+            streams_of(
+                mine,
+                readers,
+                self.states,
+                cluster,
+                rush=levels.rush,
+                startup=levels.startup,
+                beside=self.ledger.streams,
+            ),
             Sweeper(self.states, cluster, mine.job, self.states.pods),
             mine=mine,
             reader=self.reader,
@@ -148,6 +156,11 @@ class Controller:
         """Every stream projector is at the end of the log. For a controller that does not run (any more)."""
         if self.projectors is not None:
             await self.projectors.views.catch_up()
+
+    async def settled(self) -> None:
+        """Returns once the start leaves time for what nobody waits for, which is at once where nothing projects."""
+        if self.projectors is not None:
+            await self.projectors.levels.startup.over()
 
     # ---- how it is doing -----------------------------------------------------------------------------------
 

@@ -1,11 +1,11 @@
 """The level projectors, each behind its work queue."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from jobledger.telemetry.instruments import Instruments
 from jobledger.wiring.options import ControllerOptions
+from jobledger.wiring.startup import Startup
 from k8s_bridge.port import Cluster
 from projectors.asking import Asking
 from projectors.base import Projector, States
@@ -79,7 +79,7 @@ class Levels:
             asking = Asking(states, observe, clock, options.ask)
             visit = instruments.visit(asking.name, _of(mine, asking))
             self._all += ((asking, WorkQueue(asking.name, visit, options.workers, options.jitter)),)
-        self._listed = asyncio.Event()
+        self.startup = Startup()
 
     @property
     def queues(self) -> Mapping[str, WorkQueue]:
@@ -146,7 +146,7 @@ class Levels:
 
     def cluster_listed(self) -> None:
         """What exists in the cluster is known."""
-        self._listed.set()
+        self.startup.listed.set()
 
     def loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """What is to run, by name."""
@@ -163,7 +163,7 @@ class Levels:
             await queue.finish()
 
     async def _visit(self, queue: WorkQueue) -> None:
-        await self._listed.wait()
+        await self.startup.listed.wait()
         await queue.run()
 
 

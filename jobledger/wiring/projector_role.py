@@ -7,6 +7,7 @@ from typing import Any, Final
 from jobledger.wiring.levels import Levels
 from jobledger.wiring.share import Share
 from jobledger.wiring.sinks import Sinks
+from jobledger.wiring.startup import Startup
 from jobledger.wiring.states import LatestStates
 from jobledger.wiring.streams import Followed, Resuming, Stream, Streams
 from k8s_bridge.port import Cluster
@@ -46,10 +47,14 @@ def streams_of(
     cluster: Cluster,
     *,
     rush: Rush,
+    startup: Startup,
     beside: Sequence[Sequence[Stream]],
 ) -> Streams:
-    """The built-in stream projector of each partition, which lets a `rush` pass, and those `beside` it."""
-    return Streams(list(_streams(mine, readers, states, cluster, rush=rush, beside=beside)))
+    """The built-in stream projector of each partition, which lets a `rush` pass, and those `beside` it.
+
+    Those leave the processor to the `startup`: what they are behind by may be the whole log.
+    """
+    return Streams(list(_streams(mine, readers, states, cluster, rush=rush, startup=startup, beside=beside)))
 
 
 def _streams(
@@ -59,6 +64,7 @@ def _streams(
     cluster: Cluster,
     *,
     rush: Rush,
+    startup: Startup,
     beside: Sequence[Sequence[Stream]],
 ) -> Iterator[Followed]:
     several = len(readers) > 1
@@ -69,7 +75,7 @@ def _streams(
         for stream in beside[number] if beside else ():
             if isinstance(stream, Resuming):
                 stream.stand_beside(reader)
-            yield Followed(stream, end, is_mine)
+            yield Followed(stream, end, is_mine, startup.over)
 
 
 def _position(reader: Reader) -> Position:

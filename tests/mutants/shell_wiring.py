@@ -8,6 +8,8 @@ _LEVELS: Final = "jobledger.wiring.levels"
 _STREAMS: Final = "jobledger.wiring.streams"
 _ENGINE: Final = "jobledger.wiring.engine_role"
 _PROJECTORS: Final = "jobledger.wiring.projector_role"
+_STARTUP: Final = "jobledger.wiring.startup"
+_METRICS: Final = "jobledger.telemetry.page"
 _STATES: Final = "jobledger.wiring.states"
 _KEYS: Final = "jobledger.wiring.keys"
 _HISTORY: Final = "jobledger.wiring.history"
@@ -23,6 +25,7 @@ _AT: Final = "tests/unit/wiring/"
 _API: Final = "tests/unit/api/"
 _ON_LEVELS: Final = (_AT + "test_levels.py",)
 _ON_STREAMS: Final = (_AT + "test_streams.py",)
+_ON_STARTUP: Final = (_AT + "test_startup.py",)
 _ON_REPLACED: Final = (_AT + "test_replaced.py",)
 _ON_SPREAD: Final = (_AT + "test_spread.py",)
 _ON_FORGOTTEN: Final = (_AT + "test_forgotten_jobs.py",)
@@ -44,7 +47,19 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "return await projector.visit(job)",
         _ON_LEVELS,
     ),
-    Mutant("levels-begin-before-the-list", _LEVELS, "        await self._listed.wait()\n", "", _ON_SPREAD),
+    Mutant(
+        "levels-begin-before-the-list", _LEVELS, "        await self.startup.listed.wait()\n", "", _ON_SPREAD
+    ),
+    Mutant(
+        "startup-history-does-not-wait",
+        _PROJECTORS,
+        "Followed(stream, end, is_mine, startup.over)",
+        "Followed(stream, end, is_mine)",
+        _ON_STARTUP,
+    ),
+    Mutant("startup-metrics-do-not-wait", _METRICS, "        await of.settled()\n", "", _ON_STARTUP),
+    Mutant("startup-waits-for-ever", _STARTUP, "asyncio.timeout(MOST)", "asyncio.timeout(None)", _ON_STARTUP),
+    Mutant("startup-waits-again", _STARTUP, "            self._is_over = True\n", "", _ON_STARTUP),
     Mutant(
         "levels-urgent-change-waits",
         _LEVELS,

@@ -43,6 +43,7 @@ _LATE: Final = "late"
 """The job that is made while no controller runs."""
 
 _PATIENCE: Final = 600.0
+_WORK: Final = ("jobledger_workqueue_depth", "jobledger_uncounted_entries", "jobledger_projector_lag_entries")
 _LOOKS: Final = 3
 """In a row, a second apart, that find no work: then the controller is at rest."""
 
@@ -151,7 +152,7 @@ async def _decided(plane: Plane, end: int) -> float:
 
 
 async def _at_rest(process: Process) -> float:
-    """When no job waited for a visit any more, and the counters held every entry."""
+    """When no job waited for a visit any more, and counters and views held every entry."""
     since, looks = 0.0, 0
     async with asyncio.timeout(_PATIENCE):
         while looks < _LOOKS:
@@ -166,7 +167,7 @@ class _Totals(NamedTuple):
     """Counters of a controller."""
 
     waiting: float
-    """Jobs that wait for a visit, and entries that are not counted."""
+    """Jobs that wait for a visit, and entries that are not counted or that a view has not worked through."""
     requests: float
     seconds: float
     """Of all observations that became entries, until these were durable."""
@@ -177,7 +178,7 @@ async def _totals(process: Process) -> _Totals:
     async with httpx.AsyncClient(timeout=60) as http:
         text = (await http.get(process.metrics[0])).raise_for_status().text
     return _Totals(
-        total(text, "jobledger_workqueue_depth") + total(text, "jobledger_uncounted_entries"),
+        sum(map(partial(total, text), _WORK)),
         total(text, "jobledger_api_requests_total"),
         total(text, "jobledger_observation_to_entry_seconds_sum"),
         total(text, "jobledger_observation_to_entry_seconds_count"),
