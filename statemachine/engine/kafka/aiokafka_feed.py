@@ -14,7 +14,7 @@ from statemachine.errors import first
 from statemachine.ids import JobUid, Position
 from statemachine.log.inbox import Post
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import leave, started
+from statemachine.log.kafka.clients import METADATA_AGE, leave, started
 from statemachine.log.kafka.failures import ours
 from statemachine.log.kafka.layout import OBSERVATIONS
 from statemachine.log.kafka.records import trace_of
@@ -80,6 +80,7 @@ class AiokafkaFeed:
             session_timeout_ms=int(self._session * 1000),
             rebalance_timeout_ms=int(self._session * 1000),
             heartbeat_interval_ms=int(self._session * 100),
+            metadata_max_age_ms=METADATA_AGE,
             fetch_max_wait_ms=_POLL_MS,
         )
 

@@ -26,7 +26,7 @@ from statemachine.engine.kafka.offsets import GROUP, Offsets
 from statemachine.errors import JobledgerError, LogError, LogUnavailable, first
 from statemachine.ids import Position
 from statemachine.log.kafka.address import Address, Security
-from statemachine.log.kafka.clients import stopped
+from statemachine.log.kafka.clients import METADATA_AGE, stopped
 from statemachine.log.kafka.layout import OBSERVATIONS
 from statemachine.log.kafka.privates import commit_by, seek_by, stop_by, without_folders
 
@@ -123,6 +123,7 @@ class FaustFeed:
             agent_supervisor=mode.CrashingSupervisor,
             consumer_auto_offset_reset="earliest",
             consumer_group_instance_id=self._instance or None,
+            consumer_metadata_max_age_ms=METADATA_AGE,
             broker_session_timeout=self._session,
             broker_heartbeat_interval=self._session / 10,
             broker_rebalance_timeout=self._session,

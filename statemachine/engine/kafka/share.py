@@ -15,7 +15,7 @@ from statemachine.engine.source import Pulse
 from statemachine.engine.tasks import attempt
 from statemachine.errors import LogUnavailable
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import leave, started
+from statemachine.log.kafka.clients import METADATA_AGE, leave, started
 from statemachine.log.kafka.failures import ours
 from statemachine.log.kafka.layout import EVENTS
 from statemachine.log.kafka.rights import PROJECTORS
@@ -95,6 +95,7 @@ class KafkaShare:
             session_timeout_ms=int(self._session * 1000),
             rebalance_timeout_ms=int(self._session * 1000),
             heartbeat_interval_ms=int(self._session * 100),
+            metadata_max_age_ms=METADATA_AGE,
         )
 
 

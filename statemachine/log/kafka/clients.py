@@ -43,6 +43,13 @@ PATIENCE: Final = 10.0
 _REQUEST: Final = 5_000
 """Milliseconds until a broker that does not answer is asked again, or another is."""
 
+METADATA_AGE: Final = 5_000
+"""Milliseconds after which a member of a group looks again which partitions there are.
+
+A member that joins while the brokers start knows none, deals out none, and waits; aiokafka looks again after five
+minutes, and until then nobody decides or projects.
+"""
+
 _TRANSACTION: Final = 900_000
 """Milliseconds after which brokers abort what a writer that is gone has left open, if nobody took over before.
 

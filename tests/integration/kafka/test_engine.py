@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaConsumer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.consumer.fetcher import Fetcher
 
@@ -572,6 +573,33 @@ async def test_an_engine_ends_in_order_though_the_broker_is_gone(
 
 async def said(engine: EngineProcess, words: str, times: int) -> bool:
     return engine.said.count(words) >= times
+
+
+@pytest.mark.timeout(300)
+async def test_an_engine_that_joined_while_the_broker_was_away_gets_partitions_soon_after_it_is_back(
+    brittle: Kafka, feed: FeedName, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ledger_topics_on(brittle) as address:
+        subscribe, kills = AIOKafkaConsumer.subscribe, iter([brittle.kill])
+
+        def killing(consumer: AIOKafkaConsumer, *topics: object, **options: object) -> None:
+            for kill in kills:
+                kill()
+            subscribe(consumer, *topics, **options)
+
+        async def knows_no_topic() -> bool:
+            return "Unable to update metadata" in caplog.text
+
+        async with working(address, feed) as before:  # the brokers have a place for groups from now on
+            await until(lambda: owns(before, LEDGER_PARTITIONS))
+        monkeypatch.setattr(AIOKafkaConsumer, "subscribe", killing)
+        async with working(address, feed) as worker:
+            try:
+                await until(knows_no_topic)
+            finally:
+                await asyncio.to_thread(brittle.start)
+            await until(lambda: owns(worker, LEDGER_PARTITIONS))
+            assert not worker.endings.total(), worker.log_error
 
 
 async def test_brokers_out_of_reach_are_said_and_tried_again(feed: FeedName) -> None:
