@@ -74,6 +74,15 @@ document.addEventListener("change", (event) => { if (event.target.id === "slider
 for (const end of ["pointerup", "pointercancel"])
   document.addEventListener(end, () => setTimeout(() => { held = false; }, 200));
 
+// The moments that the hand passes, eight a second. htmx's own throttle would drop the "change" that follows at once, too.
+let passing = false;
+document.addEventListener("input", (event) => {
+  if (event.target.id !== "slider" || passing) return;
+  passing = true;
+  setTimeout(() => { passing = false; }, 120);
+  htmx.trigger(event.target, "slide");
+});
+
 // The moment has come: slider and cursor stand where it says, and its entry is marked, or the page with it asked for.
 let fetching = null;
 
