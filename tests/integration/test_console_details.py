@@ -226,7 +226,7 @@ window.drag = (across, to) => {
   slide(to);
 };
 """
-"""Ways to move the slider: to a place; to one and, just after its answer has come, to another one; by a quick hand."""
+"""Ways to move the slider: to a place; to one and, just after its answer has come, to another; by a quick hand."""
 
 
 def test_where_a_quick_hand_left_the_slider_is_shown(train: str, page: Page) -> None:
