@@ -411,6 +411,16 @@ def test_a_log_is_searched_wrapped_and_downloaded(train: str, page: Page) -> Non
     assert data.endswith(b"crash of the first attempt\n")
 
 
+def test_a_hand_that_is_quicker_than_the_script_of_the_page_is_heeded(train: str, page: Page) -> None:
+    late = held(page, "**/details.js*")
+    page.goto(f"{train}/log?replica=worker-1&attempt=1", wait_until="commit")
+    page.locator("#log-wrap").uncheck()
+    once_made(page, late).continue_()
+    page.wait_for_load_state("load")
+    expect(page.locator("#log-wrap")).not_to_be_checked()
+    expect(page.locator("#log")).not_to_have_class(re.compile("wrap"))
+
+
 def test_forty_megabytes_do_not_choke_the_page(place: Place, address: str, page: Page) -> None:
     place.ok("submit", place.write("flood.yaml", script("flood", FLOOD)))
     wait_until(lambda: "the last line" in place.run("logs", "flood").stdout[-20:], "the flood")

@@ -251,6 +251,7 @@ function openLog() {
   if (shown) shown.follow(false);
   shown = new LogWindow(box);
   const wrap = document.getElementById("log-wrap");
+  if (!wrap.checked) localStorage.setItem("log-wrap", "off");  // by a hand that was quicker than this script
   wrap.checked = localStorage.getItem("log-wrap") !== "off";
   box.classList.toggle("wrap", wrap.checked);
   if (box.dataset.live) shown.follow(true);
