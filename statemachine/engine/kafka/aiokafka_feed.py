@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka import ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import IllegalStateError
 
 from statemachine.engine.kafka.assignment import Assignment
@@ -14,7 +14,7 @@ from statemachine.errors import first
 from statemachine.ids import JobUid, Position
 from statemachine.log.inbox import Post
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import METADATA_AGE, leave, started
+from statemachine.log.kafka.clients import leave, member, started
 from statemachine.log.kafka.failures import ours
 from statemachine.log.kafka.layout import OBSERVATIONS
 from statemachine.log.kafka.records import trace_of
@@ -71,16 +71,12 @@ class AiokafkaFeed:
             await leave(consumer)
 
     def _consumer(self) -> Any:
-        return AIOKafkaConsumer(
-            **self._address.options(),
-            group_id=self._address.topic(GROUP),
-            group_instance_id=self._instance or None,
-            enable_auto_commit=False,
+        return member(
+            self._address,
+            GROUP,
+            instance=self._instance,
+            session=self._session,
             auto_offset_reset="earliest",
-            session_timeout_ms=int(self._session * 1000),
-            rebalance_timeout_ms=int(self._session * 1000),
-            heartbeat_interval_ms=int(self._session * 100),
-            metadata_max_age_ms=METADATA_AGE,
             fetch_max_wait_ms=_POLL_MS,
         )
 

@@ -9,13 +9,13 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka import ConsumerRebalanceListener, TopicPartition
 
 from statemachine.engine.source import Pulse
 from statemachine.engine.tasks import attempt
 from statemachine.errors import LogUnavailable
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.clients import METADATA_AGE, leave, started
+from statemachine.log.kafka.clients import leave, member, started
 from statemachine.log.kafka.failures import ours
 from statemachine.log.kafka.layout import EVENTS
 from statemachine.log.kafka.rights import PROJECTORS
@@ -72,30 +72,26 @@ class KafkaShare:
 
     async def _belong(self) -> None:
         """A member of the group, for ever. Raises LogUnavailable, StoreUnusable."""
-        member = self._member()
+        joined = self._member()
         try:
             with ours(self._address, f"join the group {self._address.topic(PROJECTORS)}"):
-                member.subscribe([self._topic], listener=_Dealt(self, member))
-                await started(member)
+                joined.subscribe([self._topic], listener=_Dealt(self, joined))
+                await started(joined)
                 self.error = ""
                 while True:
-                    await member.getmany(timeout_ms=_POLL_MS)
+                    await joined.getmany(timeout_ms=_POLL_MS)
                     self._beats += 1
         finally:
-            await leave(member)
+            await leave(joined)
 
     def _member(self) -> Any:
-        return AIOKafkaConsumer(
-            **self._address.options(),
+        return member(
+            self._address,
+            PROJECTORS,
+            instance=self._instance,
+            session=self._session,
             client_id=self._address.prefix,
-            group_id=self._address.topic(PROJECTORS),
-            group_instance_id=self._instance or None,
-            enable_auto_commit=False,
             auto_offset_reset="latest",
-            session_timeout_ms=int(self._session * 1000),
-            rebalance_timeout_ms=int(self._session * 1000),
-            heartbeat_interval_ms=int(self._session * 100),
-            metadata_max_age_ms=METADATA_AGE,
         )
 
 

@@ -114,6 +114,25 @@ def consumer(
     )
 
 
+def member(address: Address, group: str, *, instance: str, session: float, **options: Any) -> Any:
+    """A consumer that is not started, and belongs to `group` once it has subscribed.
+
+    `instance`: a member of that name that comes back within `session` seconds gets its partitions again; empty: there
+    is none. `options`: further ones of AIOKafkaConsumer.
+    """
+    return AIOKafkaConsumer(
+        **address.options(),
+        group_id=address.topic(group),
+        group_instance_id=instance or None,
+        enable_auto_commit=False,
+        session_timeout_ms=int(session * 1000),
+        rebalance_timeout_ms=int(session * 1000),
+        heartbeat_interval_ms=int(session * 100),
+        metadata_max_age_ms=METADATA_AGE,
+        **options,
+    )
+
+
 def producer(
     address: Address,
     transactional_id: str | None = None,

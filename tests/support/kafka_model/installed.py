@@ -17,8 +17,6 @@ _NAMES: Final = {
     "statemachine.log.kafka.clients.AIOKafkaConsumer": ModelConsumer,
     "statemachine.log.kafka.clients.AIOKafkaAdminClient": ModelAdmin,
     "statemachine.log.kafka.topic_requests.AIOKafkaAdminClient": ModelAdmin,
-    "statemachine.engine.kafka.aiokafka_feed.AIOKafkaConsumer": ModelConsumer,
-    "statemachine.engine.kafka.share.AIOKafkaConsumer": ModelConsumer,
 }
 
 
