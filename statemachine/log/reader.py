@@ -302,6 +302,7 @@ class Reader:
                 # a snapshot may be ahead of what all of them cover: a record that it has is no repeat
                 if record.seq > (ahead.get(record.job) or closed.get(record.job, 0)):
                     self.accept(record)
+            self.position = max(self.position, batch[-1].position)  # also where snapshots had all of it
         self.position = max(self.position, covered)
 
     async def catch_up(self, log: EventLog) -> AsyncIterator[Folded]:

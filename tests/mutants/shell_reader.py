@@ -30,6 +30,13 @@ _ON_FINDING: Final = ("tests/unit/test_finding_jobs.py",)
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
+        "reader-recovers-to-where-it-folded-last",
+        _READER,
+        "self.position = max(self.position, batch[-1].position)",
+        "pass",
+        _ON_READER,
+    ),
+    Mutant(
         "reader-hole-accepted",
         _READER,
         "if record.seq != last.seq + 1:",
