@@ -17,6 +17,7 @@ from k8s_bridge.port import EVIDENCE, Change, Cluster, Manifest, Ref, Verb
 from k8s_bridge.ssh_keys import Generate
 from projectors.base import States
 from projectors.diff import (
+    Await,
     Create,
     Delete,
     Hold,
@@ -134,7 +135,7 @@ class ChildWriter:
                 await self._cluster.release(ref, uid)
             case SayAbsent(replica, attempt):
                 await self._say_absent(state, replica, attempt)
-            case Hold():
+            case Hold() | Await():
                 return Done.NOT_THERE
             case TakeBack(ref, uid, labels):
                 pod = await self._cluster.get(ref)

@@ -15,7 +15,7 @@ from k8s_bridge.ssh_keys import GENERATORS, Generate
 from projectors.base import States
 from projectors.child_writer import ChildWriter, Done
 from projectors.confirming import Confirming
-from projectors.diff import Create, Delete, Hold, Release, Report, TakeBack, Write, diff
+from projectors.diff import Await, Create, Delete, Hold, Release, Report, TakeBack, Write, diff
 from projectors.leisure import Leisure, Patience, Rush
 from statemachine import events as e
 from statemachine.desired import desired
@@ -200,7 +200,7 @@ class Children:
     def _put_off(self, job: JobUid, writes: list[Write]) -> tuple[list[Write], float | None]:
         """The writes to make now, and the seconds until the next look at those that nobody waits for, if any."""
         urgent = [write for write in writes if not (isinstance(write, Release) and not write.awaited)]
-        if any(not isinstance(write, Hold) for write in urgent):
+        if any(not isinstance(write, Hold | Await) for write in urgent):
             self._rush.write()
         if len(urgent) == len(writes):
             self._releases.drop(job)
@@ -288,5 +288,7 @@ def _waits_for_a_report(state: JobState) -> bool:
     planned = state.plan.children if state.plan is not None and not state.deleted else ()
     children = [state.child(child.kind, child.name) for child in planned]
     if any(child is None or not child.uid for child in children):
+        return True
+    if state.phase.is_active and any(child.is_unknown_since_a_pause for child in state.children.values()):
         return True
     return any(replica.awaits_pod for replica in state.replicas.values())

@@ -120,7 +120,14 @@ class Report:
     uid: str
 
 
-Write = Hold | TakeBack | Relabel | SayTaken | Report | Create | Update | Delete | Release | SayAbsent
+@dataclass(frozen=True, slots=True)
+class Await:
+    """The object is on its way out, and the job wants another one of its name, which no watch may report as free."""
+
+    uid: str
+
+
+Write = Hold | Await | TakeBack | Relabel | SayTaken | Report | Create | Update | Delete | Release | SayAbsent
 
 
 def diff(state: JobState, wanted_children: Iterable[Child], live: Sequence[Manifest]) -> Iterator[Write]:
@@ -145,6 +152,9 @@ def diff(state: JobState, wanted_children: Iterable[Child], live: Sequence[Manif
         if live_child is None:
             if not blocked and _may_create(state, child):
                 yield Create(child)
+        elif not child.replica and _is_deleting(live_child):
+            if _may_create(state, child):
+                yield Await(_uid(live_child))
         elif child.mutable and (merge := _difference(child.build(), live_child)):
             yield Update(child, _uid(live_child), merge)
         elif not child.replica and _is_mistaken(state, live_child):
@@ -155,14 +165,18 @@ def _is_mistaken(state: JobState, manifest: Manifest) -> bool:
     """The log does not have the present child, and no watch has to report that again.
 
     A spec that was changed and changed back changes no object. A late report of an earlier child or status cannot be
-    distinguished from a new one.
+    distinguished from a new one. A child that outlived a pause, as nobody could delete it, is as it was.
     """
+    facts = facts_of(manifest)
+    if facts is None:
+        return False
     kind, name = manifest["kind"], manifest["metadata"]["name"]
     last = state.child(kind, name)
     planned = state.plan.children if state.plan else ()
-    if last is None or not any((child.kind, child.name) == (kind, name) for child in planned):
-        return False
-    return last.outdated or (last.uid, last.facts) != (_uid(manifest), facts_of(manifest))
+    if not any((child.kind, child.name) == (kind, name) for child in planned):
+        is_unknown = last is None or last.is_unknown_since_a_pause
+        return is_unknown and state.phase.is_active and bool(facts)
+    return last is not None and (last.outdated or (last.uid, last.facts) != (_uid(manifest), facts))
 
 
 def _pod(

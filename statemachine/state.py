@@ -198,6 +198,11 @@ class ChildState(NamedTuple):
     held_at: datetime | None = None
     while_active: bool = False
 
+    @property
+    def is_unknown_since_a_pause(self) -> bool:
+        """It may exist all the same: it is deleted during a pause, and a short one ends before that."""
+        return self.while_active and not self.uid
+
 
 class QueueState(NamedTuple):
     """How the job stands in a queue of Kueue's, as its Workload says; `since`: when that was news."""

@@ -34,8 +34,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "release-is-a-rush",
         _CHILDREN,
-        "if any(not isinstance(write, Hold) for write in urgent):",
-        "if any(not isinstance(write, Hold) for write in writes):",
+        "if any(not isinstance(write, Hold | Await) for write in urgent):",
+        "if any(not isinstance(write, Hold | Await) for write in writes):",
         _ON_LEISURE,
     ),
     Mutant(

@@ -11,6 +11,27 @@ _ON_DIFF: Final = (_AT + "test_diff.py",)
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
+        "diff-group-that-outlived-a-pause-not-reported",
+        _DIFF,
+        "is_unknown = last is None or last.is_unknown_since_a_pause",
+        "is_unknown = last is None",
+        _ON_DIFF,
+    ),
+    Mutant(
+        "diff-group-of-which-a-pause-hid-the-report-not-reported",
+        _DIFF,
+        "is_unknown = last is None or last.is_unknown_since_a_pause",
+        "is_unknown = last is not None and last.is_unknown_since_a_pause",
+        _ON_DIFF,
+    ),
+    Mutant(
+        "diff-child-that-goes-not-waited-for",
+        _DIFF,
+        "elif not child.replica and _is_deleting(live_child):",
+        "elif False:",
+        _ON_DIFF,
+    ),
+    Mutant(
         "diff-deletes-what-others-made",
         _DIFF,
         "elif key not in desired_by_name and key[0] in MANAGED and",
@@ -62,8 +83,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "diff-believes-a-late-report-of-a-tensorboard",
         _DIFF,
-        "return last.outdated or (last.uid, last.facts) != (_uid(manifest), facts_of(manifest))",
-        "return last.outdated",
+        "(last.outdated or (last.uid, last.facts) != (_uid(manifest), facts))",
+        "last.outdated",
         _ON_DIFF,
     ),
     Mutant(

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from k8s_bridge.port import Manifest
 from projectors.diff import (
+    Await,
     Create,
     Delete,
     Hold,
@@ -174,7 +175,7 @@ class DictCluster:
                 del self.objects[ref.kind, ref.name]
             case Relabel(ref, _, labels):
                 self.objects[ref.kind, ref.name]["metadata"]["labels"] |= labels
-            case Hold() | Release() | SayAbsent() | SayTaken() | TakeBack() | Report():
+            case Hold() | Await() | Release() | SayAbsent() | SayTaken() | TakeBack() | Report():
                 pass
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from k8s_bridge.port import EVIDENCE
 from tests.harness import ControlPlane, program, wait_for
+from tests.integration.cluster.policies import undeletable
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import CHILDREN, Jobs, job, replica_type
 from tests.support.cluster_log import Ledger
@@ -224,40 +225,13 @@ def test_deletions_that_a_policy_denies_are_said_once_and_go_on_when_it_is_gone(
     jobs: Jobs, controller: ControllerProcess
 ) -> None:
     uid = running_job(jobs)
-    name = f"no-deletion-{jobs.namespace}"
-    only_here = {"matchLabels": {"kubernetes.io/metadata.name": jobs.namespace}}
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["pods"]}
-    policy = {
-        "matchConstraints": {"resourceRules": [rule], "namespaceSelector": only_here},
-        "validations": [{"expression": "false", "message": "pods stay"}],
-    }
-    binding = {"policyName": name, "validationActions": ["Deny"]}
-    api = "admissionregistration.k8s.io/v1"
-    jobs.apply(
-        *(
-            {"apiVersion": api, "kind": kind, "metadata": {"name": name}, "spec": spec}
-            for kind, spec in (
-                ("ValidatingAdmissionPolicy", policy),
-                ("ValidatingAdmissionPolicyBinding", binding),
-            )
-        )
-    )
-    try:
-        wait_for("the policy holds", lambda: "pods stay" in _denied(jobs), 60)
+    pod = next(iter(jobs.children("mnist").values()))["metadata"]["name"]
+    with undeletable(jobs, "pods", pod):
         jobs.patch("mnist", runMode={"pause": {"enabled": True}})
         jobs.event_message("mnist", "FailedDelete")
         before = len(Ledger(controller.store).story(uid).records)
         time.sleep(5)
         assert len(Ledger(controller.store).story(uid).records) == before
         assert "Paused" not in jobs.conditions("mnist")
-    finally:
-        jobs.kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", name)
     jobs.wait("mnist", "aggregate.deleted", 2)
     assert jobs.conditions("mnist")["Paused"][0] == "True"
-
-
-def _denied(jobs: Jobs) -> str:
-    """What an attempt to delete a pod is answered."""
-    pod = next(iter(jobs.children("mnist").values()))["metadata"]["name"]
-    answer = jobs.cluster.answer("-n", jobs.namespace, "delete", "pod", pod, "--dry-run=server")
-    return answer.stdout + answer.stderr

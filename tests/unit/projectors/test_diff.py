@@ -9,6 +9,7 @@ import pytest
 from k8s_bridge.observe import is_in_sight
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from projectors.diff import (
+    Await,
     Create,
     Delete,
     Hold,
@@ -27,6 +28,7 @@ from statemachine.desired import desired
 from statemachine.ids import ATTEMPT, PodUid, ReplicaName
 from statemachine.owned import owner_reference
 from statemachine.state import JobState, ReplicaState, changed
+from tests.support.pytorchjob import TorchStory, training
 from tests.support.scenario import API, KIND, UID, Story, workers
 
 
@@ -337,6 +339,57 @@ def test_a_tensorboard_that_a_late_report_hides_is_reported_once_more(uid: str, 
 def test_a_tensorboard_that_no_watch_has_reported_yet_is_left_to_the_watches() -> None:
     story = unreported_board()
     assert writes(story, [service(story), pod(), board(story)]) == []
+
+
+def gang() -> TorchStory:
+    """A job whose pods wait until Volcano has let its PodGroup in."""
+    return TorchStory(training(), gang_scheduler="volcano").submit()
+
+
+def group(story: TorchStory, phase: str = "Inqueue", *, deleting: bool = False) -> Manifest:
+    """The PodGroup group-1 as the cluster has it."""
+    built = story.children["PodGroup/retry"]
+    going = {"deletionTimestamp": "2024-01-09T15:00:00Z"} if deleting else {}
+    return {
+        **built,
+        "metadata": {**built["metadata"], "uid": "group-1", **going},
+        "status": {"phase": phase} if phase else {},
+    }
+
+
+def about_the_group(story: TorchStory, there: Manifest) -> list[Write]:
+    return [write for write in writes(story, [there]) if isinstance(write, Delete | Report | Await)]
+
+
+def test_a_pod_group_that_outlived_a_pause_is_reported_once_more() -> None:
+    story = gang().group("Inqueue")
+    there = group(story)
+    assert about_the_group(story, there) == []
+    (delete,) = about_the_group(story.suspend(), there)
+    assert isinstance(delete, Delete), "it is refused, or the pause is shorter than the way to the cluster"
+    (report,) = about_the_group(story.suspend(False), there)
+    assert report == Report(Ref.of(there), "group-1")
+    assert about_the_group(story.group("Inqueue"), there) == []
+
+
+def test_a_pod_group_whose_report_came_during_a_pause_is_reported_once_more() -> None:
+    story = gang().suspend().group("Inqueue").suspend(False)
+    there = group(story)
+    assert about_the_group(story, there) == [Report(Ref.of(there), "group-1")]
+    assert about_the_group(story, group(story, "")) == [], (
+        "Volcano has not looked at it: its first status is news"
+    )
+
+
+def test_a_child_that_goes_while_it_is_wanted_is_waited_for() -> None:
+    story = gang().group("Inqueue").suspend().suspend(False)
+    assert about_the_group(story, group(story, deleting=True)) == [Await("group-1")]
+    busy = running()
+    going = service(busy)
+    going["metadata"]["deletionTimestamp"] = "2024-01-09T15:00:00Z"
+    assert writes(busy, [going, pod()]) == [Await(going["metadata"]["uid"])]
+    ended = busy.pod("worker-0", "Succeeded")
+    assert not any(isinstance(write, Await) for write in writes(ended, [going])), "no other one will be made"
 
 
 def test_what_jobledger_does_not_make_is_not_touched() -> None:
