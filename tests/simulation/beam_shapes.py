@@ -4,6 +4,7 @@ from random import Random
 from typing import Final
 
 from k8s_bridge.port import Manifest
+from tests.simulation.crash_points import JOBS
 from tests.simulation.shapes import API, DISRUPTIONS, NAMESPACE, Shape, Spec
 from tests.support.sim_jobs import JobController
 from tests.support.sim_pods import SimStep, names
@@ -71,4 +72,4 @@ class BeamFates:
         return up, SimStep(lasts, "Failed" if code else "Succeeded", (code,) * containers)
 
 
-BEAM: Final = Shape((KIND,), manifest, edit, BeamFates, beside=JobController)
+BEAM: Final = Shape((KIND,), manifest, edit, BeamFates, beside=JobController, points=JOBS)

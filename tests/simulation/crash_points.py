@@ -4,7 +4,8 @@
 process does not know. What lies between two of them is between an observation and the entry, an entry and the write
 that it asks for, or the halves of what belongs together: a snapshot and the checkpoint, a pod and its Service.
 
-Half of all seeds aim at one point (`aimed`), the more of them the seldomer it is passed.
+Half of all seeds aim at one point (`aimed`), the more of them the seldomer it is passed; of points that only jobs of
+some kind pass, seeds with such jobs.
 """
 
 from collections.abc import Mapping
@@ -55,12 +56,10 @@ _OFTEN: Final = (
 )
 _SOMETIMES: Final = (
     "after the log did not answer",
-    "after a lost reply of the log",
     "after the cluster did not answer",
     "after a lost reply of the cluster",
     "after a refused create",
     "after a refused delete",
-    "after a create that was given up",
     "after a watch expired",
     "before save_snapshots",
     "after save_snapshots",
@@ -68,45 +67,69 @@ _SOMETIMES: Final = (
     "after delete Service",
     "before create Secret",
     "after create Secret",
-    "before delete Secret",
-    "after delete Secret",
     "before create ConfigMap",
     "after create ConfigMap",
-    "before delete ConfigMap",
-    "after delete ConfigMap",
     "before get Secret",
     "after get Secret",
     "before get Pod",
-    "after get Pod",
 )
 _SELDOM: Final = (
-    "before delete job",
-    "after delete job",
+    "after a create that was given up",
+    "before delete Secret",
+    "after delete Secret",
+    "before delete ConfigMap",
+    "after delete ConfigMap",
     "before get Service",
-    "after get Service",
     "before look",
     "after look",
     "before get another child",
-    "after get another child",
-    "before patch another child",
-    "after patch another child",
     "before create PodGroup",
     "after create PodGroup",
     "before delete PodGroup",
     "after delete PodGroup",
-    "before create TensorBoard",
-    "after create TensorBoard",
-    "before delete TensorBoard",
-    "after delete TensorBoard",
-    "before news of a PodGroup",
-    "after news of a PodGroup",
-    "before news of a TensorBoard",
-    "after news of a TensorBoard",
-    "before create HorizontalPodAutoscaler",
-    "after create HorizontalPodAutoscaler",
-    "before delete HorizontalPodAutoscaler",
-    "after delete HorizontalPodAutoscaler",
 )
+_RARELY: Final = (
+    "after a lost reply of the log",
+    "after get Pod",
+    "after get Service",
+    "after get another child",
+    "before patch another child",
+    "after patch another child",
+)
+
+KUBEFLOW: Final[Mapping[str, int]] = {
+    "before delete job": 160,
+    "after delete job": 160,
+    "before news of a PodGroup": 100,
+    "after news of a PodGroup": 100,
+    "before create HorizontalPodAutoscaler": 120,
+    "after create HorizontalPodAutoscaler": 120,
+    "before delete HorizontalPodAutoscaler": 160,
+    "after delete HorizontalPodAutoscaler": 160,
+}
+"""Those of jobs that have a time to live, a gang that is let in, or an autoscaler: PyTorchJobs."""
+
+BOARDS: Final[Mapping[str, int]] = {
+    "before create TensorBoard": 20,
+    "after create TensorBoard": 20,
+    "before delete TensorBoard": 60,
+    "after delete TensorBoard": 60,
+    "before news of a TensorBoard": 12,
+    "after news of a TensorBoard": 12,
+}
+"""Those of jobs that may have a TensorBoard."""
+
+JOBS: Final[Mapping[str, int]] = {
+    "before create Job": 24,
+    "after create Job": 24,
+    "before delete Job": 120,
+    "after delete Job": 120,
+    "before news of a Job": 12,
+    "after news of a Job": 12,
+}
+"""Those of jobs that another controller decides."""
+
+_OF_SHAPES: Final[Mapping[str, int]] = {**KUBEFLOW, **BOARDS, **JOBS}
 _OWNED: Final = tuple(
     f"{when} {effect} {owned.kind}"
     for kind in KINDS
@@ -114,15 +137,16 @@ _OWNED: Final = tuple(
     for effect in ("create", "delete", *(("news of a",) if owned.facts else ()))
     for when in ("before", "after")
 )
-_NAMED: Final = (*_OFTEN, *_SOMETIMES, *_SELDOM)
+_NAMED: Final = (*_OFTEN, *_SOMETIMES, *_SELDOM, *_RARELY, *_OF_SHAPES)
 
 USUAL: Final[Mapping[str, int]] = {
     **dict.fromkeys(_OFTEN, 1),
     **dict.fromkeys(_SOMETIMES, 3),
     **dict.fromkeys(_SELDOM, 12),
+    **dict.fromkeys(_RARELY, 30),
     **{point: 12 for point in _OWNED if point not in _NAMED},
 }
-"""Each point that every family of worlds has, and its share of the seeds that aim at one."""
+"""Each point that every family of worlds has, with jobs of any shape, and its share of the seeds that aim at one."""
 
 INBOX: Final[Mapping[str, int]] = {
     "before put": 12,
@@ -132,7 +156,7 @@ INBOX: Final[Mapping[str, int]] = {
     "before ack": 12,
     "after ack": 12,
     "after the inbox did not answer": 60,
-    "after a lost reply of the inbox": 100,
+    "after a lost reply of the inbox": 200,
 }
 """Those of the inbox, where the roles are apart."""
 
@@ -158,7 +182,7 @@ LETTERS: Final[Mapping[str, int]] = {
 }
 """Those of dead letters, where observations cannot be decided."""
 
-POINTS: Final[Mapping[str, int]] = {**USUAL, **INBOX, **HISTORY, **LETTERS}
+POINTS: Final[Mapping[str, int]] = {**USUAL, **_OF_SHAPES, **INBOX, **HISTORY, **LETTERS}
 """All points."""
 
 BY_CHANCE: Final = frozenset({"before list", "after a refused patch"})

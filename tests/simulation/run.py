@@ -60,7 +60,9 @@ def simulate(
     """
     world = make(seed, shape)
     world.weather.fate = (
-        script.fate if script else Fate(Random(f"{seed} faults"), aimed(Random(f"{seed} aim"), world.points))
+        script.fate
+        if script
+        else Fate(Random(f"{seed} faults"), aimed(Random(f"{seed} aim"), {**world.points, **shape.points}))
     )
     with _errors_are_findings(world):
         try:

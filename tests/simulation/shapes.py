@@ -1,11 +1,12 @@
 """Random jobs and what their pods do, drawn from a seed."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, Protocol
 
 from k8s_bridge.port import Manifest
+from tests.simulation.crash_points import BOARDS
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.sim_pods import SimStep, names
 
@@ -33,7 +34,8 @@ class Shape:
     """Random jobs of one kind: new ones by name, edits of a spec (merge patches), what their pods do.
 
     `kinds` are the spellings of that kind; `fates` gets the seed and how likely an end is a failure.
-    `beside` acts in the cluster as another controller does.
+    `beside` acts in the cluster as another controller does; `settings` gets the seed, and gives those that jobs keep.
+    `points` are the crash points that only such jobs pass; see `crash_points`.
     """
 
     kinds: tuple[str, ...]
@@ -42,6 +44,8 @@ class Shape:
     fates: Callable[[int, float], Script]
     api: str = API
     beside: Callable[[MemoryCluster], object] | None = None
+    settings: Callable[[int], Mapping[str, str]] = lambda _: {}
+    points: Mapping[str, int] = field(default_factory=dict)
 
 
 def manifest(chance: Random, name: str) -> Manifest:
@@ -194,4 +198,4 @@ class Fates:
         return up, SimStep(lasts, "Failed" if code else "Succeeded", (code,) * len(containers))
 
 
-PYTORCH: Final = Shape((KIND,), manifest, edit, Fates)
+PYTORCH: Final = Shape((KIND,), manifest, edit, Fates, points=BOARDS)

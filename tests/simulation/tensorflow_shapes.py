@@ -4,6 +4,7 @@ from random import Random
 from typing import Final
 
 from k8s_bridge.port import Manifest
+from tests.simulation.crash_points import BOARDS
 from tests.simulation.shapes import API, NAMESPACE, POLICIES, Fates, Shape, Spec, run_policy
 from tests.support.sim_pods import SimStep
 
@@ -66,4 +67,4 @@ class ServingFates(Fates):
         return (SimStep(chance.expovariate(1.5), "Running"),) if serves else super().script(pod)
 
 
-TENSORFLOW: Final = Shape((KIND,), manifest, edit, ServingFates)
+TENSORFLOW: Final = Shape((KIND,), manifest, edit, ServingFates, points=BOARDS)

@@ -1,11 +1,15 @@
 """Random PyTorchJobs of Kubeflow's, and what is changed in them, drawn from a seed."""
 
+from collections.abc import Mapping
 from random import Random
 from typing import Final
 
 from k8s_bridge.port import Manifest
+from statemachine.kinds.pytorchjob.gang import PLUGINS, VOLCANO
+from tests.simulation.crash_points import KUBEFLOW
 from tests.simulation.shapes import NAMESPACE, Fates, Shape, Spec
 from tests.support.sim_pods import SimStep
+from tests.support.sim_volcano import Volcano
 
 API: Final = "kubeflow.org/v1"
 KIND: Final = "PyTorchJob"
@@ -91,4 +95,12 @@ class InPlace(Fates):
         return (*steps[:-1], *again)
 
 
-TORCH: Final = Shape((KIND,), manifest, edit, InPlace, API)
+def settings(seed: int) -> Mapping[str, str]:
+    """What places the pods of a job together: in a third of all seeds Volcano, which lets them wait."""
+    schedulers = ("none", "none", "none", VOLCANO, VOLCANO, PLUGINS)
+    return {"gang_scheduler": Random(f"{seed} gang").choice(schedulers)}
+
+
+TORCH: Final = Shape(
+    (KIND,), manifest, edit, InPlace, API, beside=Volcano, settings=settings, points=KUBEFLOW
+)

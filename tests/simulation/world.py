@@ -54,8 +54,6 @@ GENERATORS: Final = {SSH_KEYS: _no_keys}
 """Real keys would take most of the time of a simulation, and be others each time."""
 
 
-ATTENDED: Final = Attended(kept={CLUSTER_DOMAIN: "cluster.local"})
-
 ENV_VALUES: Final = EnvValues((b"the key of every simulation",), conceals=True)
 
 
@@ -93,6 +91,7 @@ class World:
         self.cluster.objects.subscribe(self._changed)
         if self.shape.beside is not None:
             self.shape.beside(self.cluster)
+        self.attended = Attended(kept={CLUSTER_DOMAIN: "cluster.local", **self.shape.settings(self.seed)})
         self.changes = 0
         self.harmed = False
         """Only the next visit, or the next list, shows it: an object that no controller watches was made or deleted
@@ -177,7 +176,7 @@ class World:
             silence=self.silence,
             keeps=0,
             env_values=ENV_VALUES if self.conceals else EnvValues(),
-            attended=ATTENDED,
+            attended=self.attended,
         )
 
     def processes(self) -> Mapping[str, Process]:
