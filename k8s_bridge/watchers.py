@@ -42,6 +42,7 @@ from statemachine.observations import (
     PodGone,
     PodObserved,
     PodUnreadable,
+    WorkloadObserved,
 )
 
 _log = logging.getLogger(__name__)
@@ -96,6 +97,8 @@ class Bridge:
     progress: BridgeProgress = field(default_factory=BridgeProgress)
     _looks: Looks = field(init=False)
     _tracks: dict[str, Track] = field(default_factory=dict)
+    _early: dict[JobUid, WorkloadObserved] = field(default_factory=dict)
+    """Reports of Workloads whose jobs were not reported yet: Kueue may be quicker than the watch of jobs."""
     _listed: set[str] | None = None
     _withheld: frozenset[str] = frozenset()
     _alive: ShowsLife | None = None
@@ -308,6 +311,8 @@ class Bridge:
     async def _pass_on(self, uid: str, observation: Observation, raw: Manifest) -> None:
         if isinstance(observation, JobObserved):
             observation = self.concealed(self._with_settings(observation))
+        elif isinstance(observation, WorkloadObserved) and self._is_early(observation):
+            return
         track = self._tracks.get(uid)
         if track is not None:
             observation = as_known(observation, track.gone)
@@ -330,6 +335,17 @@ class Bridge:
             fields = digest(raw) if isinstance(observation, JobObserved) else None
             is_placed = track is not None and track.is_placed and track.gone.job == observation.job
             self._tracks[uid] = Track(gone(observation), mark, fields, written_at, observation.at, is_placed)
+        if isinstance(observation, JobObserved) and (early := self._early.pop(observation.job, None)):
+            await self._pass_on(early.uid, early, {})
+
+    def _is_early(self, observation: WorkloadObserved) -> bool:
+        """Nothing would be decided about the Workload, as its job comes later: it is kept until then."""
+        if observation.job in self._tracks:
+            return False
+        self._early.pop(observation.job, None)
+        if observation.uid:
+            self._early[observation.job] = observation
+        return True
 
     async def _send(self, observation: Observation) -> None:
         self.signals.observed(observation)

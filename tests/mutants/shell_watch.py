@@ -25,6 +25,20 @@ _ON_ATTENDED: Final = (_AT + "test_attended.py",)
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
+        "watchers-early-workload-lost",
+        _WATCHERS,
+        "self._early[observation.job] = observation",
+        "pass",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-early-workload-that-went-kept",
+        _WATCHERS,
+        "        self._early.pop(observation.job, None)\n",
+        "",
+        _ON_WATCHERS,
+    ),
+    Mutant(
         "watchers-same-report-passed-on-again",
         _WATCHERS,
         "        if track is not None and track.sent == mark:\n",

@@ -31,6 +31,7 @@ from tests.unit.bridge.words import AT, job, pod, until
 
 J1, P1, W0 = JobUid("j-1"), PodUid("p-1"), ReplicaName("worker-0")
 JOB = job(uid="j-1")
+ANOTHER = job(uid="j-2")
 _NAMES = f"mnist-{short_hash(J1)}"
 POD = pod(JOB, name=f"{_NAMES}-{W0}") | {"status": {"phase": "Running"}}
 POD["metadata"]["uid"] = "p-1"
@@ -139,6 +140,28 @@ async def test_a_repeat_is_not_passed_on() -> None:
     async with following([added(JOB), added(status_only), Synced(AT)]) as (observations, _, bridge):
         assert len(observations) == 1
         assert bridge.progress.skipped == 1
+
+
+def workload(queue: str, uid: str = "w-1") -> dict[str, Any]:
+    """The Workload that Kueue makes for the job."""
+    meta = {**POD["metadata"], "name": f"pytorchtrainingjob-{uid}", "uid": uid}
+    spec = {"queueName": queue}
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": meta, "spec": spec}
+
+
+async def test_a_workload_that_is_shown_before_its_job_is_reported_behind_it() -> None:
+    early = (added(workload("a")), added(workload("b")), Synced(AT))
+    async with following([*early, added(JOB), added(ANOTHER)]) as (observations, _, _):
+        await until(lambda: "j-2" in [observation.job for observation in observations])
+        assert [observation.job for observation in observations] == ["j-1", "j-1", "j-2"]
+        assert getattr(observations[1], "queue", None) == "b"
+
+
+async def test_a_workload_that_went_before_its_job_was_shown_is_nobody_s() -> None:
+    early = (added(workload("a")), Change(Verb.DELETED, workload("a"), AT), Synced(AT))
+    async with following([*early, added(JOB), added(ANOTHER)]) as (observations, _, _):
+        await until(lambda: "j-2" in [observation.job for observation in observations])
+        assert [observation.job for observation in observations] == ["j-1", "j-2"]
 
 
 async def test_a_relevant_change_is_passed_on() -> None:
