@@ -75,6 +75,7 @@ class ApartWorld(TroubledWorld):
         *chaos_parts.ACTIONS * 2,
     )
     points: ClassVar[Mapping[str, int]] = {**USUAL, **INBOX}
+    keeps_reports: ClassVar[bool] = True
     quiet: ClassVar[float] = 400.0
 
     def _new_log(self) -> MemoryLog:

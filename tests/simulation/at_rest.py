@@ -181,7 +181,7 @@ def no_end_is_lost(world: World, story: Story) -> Verdicts:
             continue
         if pod.uid in story.ends:
             yield None
-        elif pod.uid in world.pods.forced:
+        elif world.is_of_force(pod):
             yield Excuse("evidence removed by force")
         elif is_stray(world, pod):
             yield Excuse("stray pod")

@@ -108,7 +108,7 @@ def evidence_is_kept_until_the_end_is_told(
         sight.held.add(pod.uid)
     elif pod.uid in sight.held:
         sight.held.discard(pod.uid)
-        if pod.uid in world.pods.forced:
+        if world.is_of_force(pod):
             yield Excuse("evidence removed by force")
         elif pod.ended and _is_there(world, stories, pod) and pod.uid not in stories[pod.key[0]].ends:
             if is_stray(world, pod):

@@ -88,9 +88,10 @@ class PodRegister:
         return (pod.held and pod.uid not in self.forced) or self.is_in_log(pod.uid)
 
     def is_in_log(self, uid: PodUid) -> bool:
-        """Some entry names the pod."""
-        quoted = f'"uid":"{uid}"'.encode()
-        return any(quoted in record.body for record in self._log._records)
+        """Some entry of its job names the pod: a history of another release may use the same uid."""
+        life, quoted = self.pods.get(uid), f'"uid":"{uid}"'.encode()
+        ours = (record for record in self._log._records if life is None or record.job == life.key[0])
+        return any(quoted in record.body for record in ours)
 
 
 def key_of(pod: Manifest) -> Key:

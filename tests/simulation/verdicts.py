@@ -35,7 +35,9 @@ EXEMPTIONS: Final = {
         "made, released or deleted by a controller believed dead, or made when its create had been given up",
         0.05,
     ),
-    "evidence removed by force": Exemption("somebody removed the pod, whatever held it", 0.5),
+    "evidence removed by force": Exemption(
+        "somebody removed the pod, or an earlier one of its attempt, whatever held it", 0.5
+    ),
     "ended before all was made": Exemption("a job that has ended gets no new Services", 0.5),
     "namespace is going": Exemption("it takes no Events any more, and nobody announces them again", 0.1),
     "pod without owner": Exemption("somebody took its owner references away: it is nobody's", 0.1),

@@ -25,7 +25,7 @@ from statemachine.log.inbox import Inbox
 from statemachine.log.port import EventLog, Record, Snapshot
 from statemachine.owned import SSH_KEYS
 from tests.simulation.crash_points import USUAL
-from tests.simulation.pods import PodRegister
+from tests.simulation.pods import PodLife, PodRegister
 from tests.simulation.processes import Errors, Process
 from tests.simulation.shapes import NAMESPACE, PYTORCH, Script, Shape
 from tests.simulation.steps import Chance, Diary
@@ -128,6 +128,8 @@ class World:
     quiet: ClassVar[float] = _QUIET
     """Seconds without a change after which nothing more comes."""
     silence: ClassVar[float | None] = None
+    keeps_reports: ClassVar[bool] = False
+    """Reports outlive the process that made them, in an inbox."""
 
     def _new_log(self) -> MemoryLog:
         return MemoryLog()
@@ -315,6 +317,11 @@ class World:
             self.cluster.delete_pod(meta["namespace"], meta["name"], force=force)
         except Missing:
             return
+
+    def is_of_force(self, pod: PodLife) -> bool:
+        """Somebody removed the pod by force, or an earlier one of its attempt whose report lay in the inbox."""
+        earlier = self.pods.of_attempt(pod.key) if self.keeps_reports else [pod]
+        return any(life.uid in self.pods.forced for life in earlier)
 
     # ---- time --------------------------------------------------------------------------------------------
 
