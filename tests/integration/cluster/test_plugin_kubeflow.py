@@ -48,7 +48,8 @@ def test_the_verbs_know_jobs_of_a_crd_that_kubeflow_installed(jobs: TorchJobs, t
 
     name, kind, phase, *_ = asked("get").splitlines()[1].split()
     assert (name, kind, phase) == ("train", "PyTorchJob", "Running")
-    assert "worker-0" in asked("describe", "train", "--kind", "pytorchjobs")
+    # what needs no hurry, as Events, waits for writes that do
+    wait_for("its Events", lambda: "worker-0" in asked("describe", "train", "--kind", "pytorchjobs"))
 
     pod = jobs.cluster.get("-n", jobs.namespace, "pod", "train-master-0")
     file = tmp_path / "log"
