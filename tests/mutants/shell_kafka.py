@@ -50,6 +50,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_COMMITS,
     ),
     Mutant(
+        "commits-nothing-twice",
+        _COMMITS,
+        "                self._committed.clear()\n            await self.commit()",
+        "                pass\n            await self.commit()",
+        _ON_COMMITS,
+    ),
+    Mutant(
         "commits-what-others-own",
         _COMMITS,
         "        if partition in self._acked:\n",

@@ -7,6 +7,7 @@ because of it.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from itertools import count
 from typing import Final
 
 from aiokafka import OffsetAndMetadata, TopicPartition
@@ -19,6 +20,10 @@ from statemachine.log.kafka.failures import FAILURES
 log = logging.getLogger(__name__)
 
 _EVERY: Final = 1.0
+
+_AGAIN: Final = 30
+"""Each so many times what was committed before is committed, too: a former owner that stood still may have committed
+an earlier place since, as brokers ask for the generation of a member and not for what it has."""
 
 WITHIN: Final = 2.0
 """Seconds that a commit may take."""
@@ -52,8 +57,10 @@ class Commits:
 
     async def run(self) -> None:
         """Commits every second, for ever."""
-        while True:
+        for turn in count(1):
             await asyncio.sleep(_EVERY)
+            if turn % _AGAIN == 0:
+                self._committed.clear()
             await self.commit()
 
     async def commit(self) -> None:

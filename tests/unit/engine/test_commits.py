@@ -66,6 +66,17 @@ async def test_every_second_it_is_committed_by_itself() -> None:
 
 
 @on_simulated_time
+async def test_an_offset_that_a_former_owner_set_back_is_committed_again() -> None:
+    group = Group()
+    group.commits.begin([0])
+    running = asyncio.create_task(group.commits.run())
+    group.ack(0, 7)
+    await asyncio.sleep(70.0)
+    running.cancel()
+    assert group.sent == [{0: 7}] * 3, "at once, and after each half minute"
+
+
+@on_simulated_time
 async def test_of_partitions_that_are_not_dealt_out_to_us_nothing_is_committed() -> None:
     group = Group()
     group.commits.begin([0])
