@@ -184,6 +184,7 @@ async def relabel_job(world: World) -> None:
         job = world.chance.choice(world.live_jobs())
         label, value = world.chance.choice(("team", "stage")), world.chance.choice((None, "blue", "red"))
         world.fault("job_relabelled", f"job {job['metadata']['name']} has the label {label}={value}")
+        world.harmed |= world.has_zombies  # the controller believed dead may yet write what it saw before
         world.cluster.objects.patch(Ref.of(job), {"metadata": {"labels": {label: value}}})
 
 
