@@ -57,10 +57,10 @@ class Gangs(TorchJobs):
     def _finalizers(self, name: str, *finalizers: str) -> None:
         self.cluster.api.write("PATCH", self._group(name), {"metadata": {"finalizers": list(finalizers)}})
 
-    def bind_all(self) -> None:
-        """Volcano places the pod of the only job, which is the only one."""
-        wait_for("a pod", lambda: self.left("team", "pods"), 90)
-        self.bind("team-worker-0")
+    def place(self, name: str) -> None:
+        """Volcano puts the job's only pod on a node, as soon as there is one."""
+        wait_for(f"a pod of {name}", lambda: self.left(name, "pods"), 90)
+        self.bind(f"{name}-worker-0")
 
     def goes(self, name: str) -> None:
         """The PodGroup is being deleted."""
@@ -106,7 +106,7 @@ def test_pods_wait_for_a_pod_group_again_that_somebody_held_across_a_pause(jobs:
     jobs.states("team", "Created=True")
     assert jobs.left("team", "pods") == []
     jobs.says("team", "Inqueue")
-    jobs.bind_all()
+    jobs.place("team")
     jobs.states("team", "Created=True", "Running=True")
     pod = jobs.cluster.get("-n", jobs.namespace, "pod", "team-worker-0")
     assert pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == "team"
@@ -120,7 +120,7 @@ def test_pods_wait_for_a_pod_group_again_that_somebody_held_across_a_pause(jobs:
         assert jobs.left("team", "pods") == [], "the PodGroup that goes lets nobody in"
     assert jobs.group("team")["metadata"]["uid"] != first
     jobs.says("team", "Inqueue")
-    jobs.bind_all()
+    jobs.place("team")
     jobs.states("team", "Created=True", "Suspended=False", "Running=True")
 
 
@@ -130,14 +130,14 @@ def test_a_pod_group_that_nobody_may_delete_lets_the_pods_of_a_resumed_job_in(
     jobs.apply(pytorchjob("team", master=False))
     group = jobs.group("team")["metadata"]["uid"]
     jobs.says("team", "Running")
-    jobs.bind_all()
+    jobs.place("team")
     jobs.states("team", "Created=True", "Running=True")
     with undeletable(jobs, "podgroups", "team", "scheduling.volcano.sh"):
         jobs.patch("team", runPolicy={"suspend": True})
         jobs.event_message("team", "FailedDeletePodGroup")
         jobs.becomes("team")
         jobs.patch("team", runPolicy={"suspend": False})
-        jobs.bind_all()
+        jobs.place("team")
         jobs.states("team", "Created=True", "Suspended=False", "Running=True")
         assert jobs.group("team")["metadata"]["uid"] == group
     assert controller.is_running
