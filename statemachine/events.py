@@ -207,9 +207,15 @@ class _PodSeen(Wire):
 
 
 class ReplicaCreated(_PodSeen, tag=True):
-    """The pod of the current attempt exists: `uid` is the replica's current uid from now on."""
+    """The pod of the current attempt exists: `uid` is the replica's current uid from now on.
+
+    Of one that was Unknown (T17): observed at `at`, and `written_at` is when the API server took that status, if it
+    said so.
+    """
 
     type: ClassVar[Literal["ReplicaCreated"]] = "ReplicaCreated"
+    at: datetime | None = None
+    written_at: datetime | None = None
 
 
 class ReplicaStarted(_PodSeen, tag=True):
@@ -220,6 +226,8 @@ class ReplicaStarted(_PodSeen, tag=True):
     ready: bool = False
     at: datetime | None = None
     """When that was observed: a pod that ran for long begins a new row of restarts."""
+    written_at: datetime | None = None
+    """Of a pod that was Unknown (T17): when the API server took that status, if it said so."""
 
 
 class ReplicaUpdated(_PodSeen, tag=True):

@@ -19,6 +19,7 @@ _DISMISSALS = {
 
 def created(replica: ReplicaState, event: e.ReplicaCreated) -> ReplicaState:
     """The pod was observed."""
+    replica = _in_sight(replica, event)
     return changed(replica.moved(_CREATED), uid=event.uid, containers=event.containers)
 
 
@@ -42,6 +43,13 @@ def unreachable(replica: ReplicaState, event: e.ReplicaUnreachable) -> ReplicaSt
         unknown_at=event.at,
         unknown_written=event.written_at,
     )
+
+
+def _in_sight(replica: ReplicaState, event: e.ReplicaCreated | e.ReplicaStarted) -> ReplicaState:
+    """The pod was Unknown, and is so no more: only what is later than this says that it is Unknown again."""
+    if event.written_at is None:
+        return replica
+    return changed(replica, unknown_at=event.at, unknown_written=event.written_at)
 
 
 def restarted(replica: ReplicaState, event: e.RestartScheduled) -> ReplicaState:
@@ -68,6 +76,7 @@ def requested(replica: ReplicaState, move: Move, attempt: int, row: int) -> Repl
 
 def started(replica: ReplicaState, event: e.ReplicaStarted) -> ReplicaState:
     """The pod runs."""
+    replica = _in_sight(replica, event)
     return changed(
         replica.moved(_STARTED),
         uid=event.uid,

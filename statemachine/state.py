@@ -63,9 +63,9 @@ class ReplicaState(Struct, array_like=True, frozen=True, gc=False):
 
     `uid` is empty until the pod has been observed. `leaving` says in a word why the pod is to be deleted, empty while
     it stays; `counted`: it is active until its deletion was accepted. `unknown_at`, `unknown_written`: when it was
-    observed that its phase is Unknown, and when that was written; only what is later says otherwise. `row`: how many
-    pods were asked for in a row (R8, Back-off); `running_since`: when this one was first observed to run;
-    `held_until`: the next is not made before. `restarts`: how often the policy has restarted it.
+    observed that its phase became Unknown, or known again, and when that was written; only what is later says
+    otherwise. `row`: how many pods were asked for in a row (R8, Back-off); `running_since`: when this one was first
+    observed to run; `held_until`: the next is not made before. `restarts`: how often the policy has restarted it.
     """
 
     name: ReplicaName

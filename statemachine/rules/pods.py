@@ -147,9 +147,13 @@ def _event(
     if move is None:
         return None
     name, uid = replica.name, observation.uid
+    was_unknown = replica.phase is ReplicaPhase.UNKNOWN
+    back_at, back_written = (observation.at, observation.written_at) if was_unknown else (None, None)
     match move:
         case Move.CREATED:
-            return ReplicaCreated(replica=name, uid=uid, containers=containers)
+            return ReplicaCreated(
+                replica=name, uid=uid, containers=containers, at=back_at, written_at=back_written
+            )
         case Move.STARTED:
             return ReplicaStarted(
                 replica=name,
@@ -158,6 +162,7 @@ def _event(
                 node=observation.node,
                 ready=observation.ready or replica.ready,
                 at=observation.at,
+                written_at=back_written,
             )
         case Move.UNREACHABLE:
             written = observation.written_at

@@ -2,17 +2,15 @@
 
 from datetime import datetime
 
-from statemachine.observations import PodObserved, PodPhase
+from statemachine.observations import PodObserved
 
 
 def is_later(observation: PodObserved, noticed_at: datetime, written_at: datetime | None) -> bool:
     """`observation` tells of a later time than a report that was observed and written then.
 
     The API server's clock decides, for ours may have been put back in between. Ours does within a second of it, and
-    where it says no times. One write has one time, so an Unknown of the same time is the same Unknown.
+    where it says no times.
     """
-    if written_at is None or observation.written_at is None:
+    if written_at is None or observation.written_at is None or observation.written_at == written_at:
         return observation.at > noticed_at
-    if observation.written_at != written_at:
-        return observation.written_at > written_at
-    return observation.phase is not PodPhase.UNKNOWN and observation.at > noticed_at
+    return observation.written_at > written_at

@@ -36,10 +36,6 @@ OVERRIDES: Final = frozenset(
 """Methods that libraries call, because a class of theirs has them: uvicorn, prometheus_client, PyYAML, Faust and
 aiokafka."""
 
-WAITING: Final = frozenset({"other_scheduler"})
-"""Reached by tests alone, and to be used or to go: a warning that PyTorchJobs have in their specification changes
-what is decided."""
-
 _IDENTIFIERS: Final = re.compile(r"[\w.:\[\]]{1,400}")
 
 
@@ -53,9 +49,7 @@ def unused(product: Iterable[Module], texts: Iterable[str]) -> list[str]:
     """The functions and classes, as `module.name`, whose names the product and `texts` have nowhere else."""
     modules = list(product)
     names = {word for text in texts for word in re.findall(r"\w+", text)}
-    names |= (
-        OVERRIDES | WAITING | {name for module in modules for node in module.nodes for name in _used(node)}
-    )
+    names |= OVERRIDES | {name for module in modules for node in module.nodes for name in _used(node)}
     return [
         f"{module.name}.{node.name}"
         for module in modules

@@ -1,8 +1,11 @@
 """Lives of PyTorchTrainingJobs that a release records."""
 
+from datetime import timedelta
+from typing import Any
+
 from statemachine.ids import CLUSTER_DOMAIN
 from statemachine.observations import Container, ContainerStatus
-from tests.support.scenario import Story, replica_type, workers
+from tests.support.scenario import START, Story, replica_type, workers
 
 IN_DNS = {CLUSTER_DOMAIN: "cluster.local"}
 """What a job keeps where Services have names."""
@@ -33,6 +36,20 @@ def paused_and_resumed() -> Story:
     story.at(10).pause().at(11).pod("worker-0", "Failed", exit_code=143).gone("worker-0").gone("worker-1")
     story.at(100).resume().at(101).all_pods("Running").at(110).pod("worker-0", "Unknown")
     return story.at(120).pod("worker-0", "Running").at(130).gone("worker-1").pod("worker-1", "Running")
+
+
+def back_in_sight() -> Story:
+    """Two workers are lost and back, one that runs and one that does not yet; a second loss is reported late."""
+    story = Story(workers(2)).submit().at(2).all_pods("Pending").at(5).pod("worker-0", "Running")
+    story.at(10).pod("worker-1", "Unknown", **_written(10)).at(14).pod("worker-1", "Pending", **_written(14))
+    story.at(20).pod("worker-0", "Unknown", **_written(20)).at(30).pod("worker-0", "Running", **_written(30))
+    story.at(31).pod("worker-0", "Unknown", **_written(25)).pod("worker-1", "Unknown", **_written(12))
+    story.at(40).pod("worker-1", "Running").at(50).pod("worker-0", "Unknown", **_written(50))
+    return story.at(60).pod("worker-0", "Succeeded", **_written(60))
+
+
+def _written(seconds: float) -> dict[str, Any]:
+    return {"written_at": START + timedelta(seconds=seconds)}
 
 
 def elastic() -> Story:

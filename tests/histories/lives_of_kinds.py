@@ -185,6 +185,15 @@ def let_in() -> Story:
     return story.at(60).pod("master-0", "Succeeded").at(61).delete().gone("master-0").gone("worker-0")
 
 
+def placed_by_another_scheduler() -> Story:
+    """One of its templates names a scheduler that is not the gang's; an update takes that back."""
+    story = TorchStory(training(workers=1), gang_scheduler="scheduler-plugins", name="own")
+    story.spec["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["schedulerName"] = "own-scheduler"
+    of = {"Worker": {"template": {"spec": {"schedulerName": "scheduler-plugins"}}}}
+    story.submit().at(3).up().at(9).edit(pytorchReplicaSpecs=of)
+    return story.at(20).pod("master-0", "Succeeded").at(21).all_gone()
+
+
 def labelled_while_suspended() -> Story:
     """A PyTorchJob with labels from the beginning, which are changed while it is suspended."""
     story = TorchStory(training(workers=1, suspend=True)).label(queue="night").at(5).label(queue="day")
@@ -383,6 +392,7 @@ LIVES: tuple[Callable[[], Story], ...] = (
     expired,
     without_master,
     let_in,
+    placed_by_another_scheduler,
     labelled_while_suspended,
     taken_over,
     queued,

@@ -25,6 +25,7 @@ LIVES: tuple[Life, ...] = (
     lives.succeeded,
     lives.restarted,
     lives.paused_and_resumed,
+    lives.back_in_sight,
     lives.elastic,
     lives.deadline,
     lives.refused,

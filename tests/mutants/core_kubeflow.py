@@ -213,7 +213,7 @@ MUTANTS: Final = (
     _of(
         "gang_admission",
         "others-wait-too",
-        "    if gang_scheduler(state) != VOLCANO:\n        return False\n",
+        "    if gang_scheduler(state.settings) != VOLCANO:\n        return False\n",
         "",
     ),
     _of(

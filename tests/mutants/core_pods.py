@@ -230,8 +230,8 @@ MUTANTS: Final = (
     _of(
         "sight",
         "same-time-is-later",
-        "return observation.at > noticed_at\n    if",
-        "return observation.at >= noticed_at\n    if",
+        "return observation.at > noticed_at",
+        "return observation.at >= noticed_at",
     ),
     _of(
         "sight",
@@ -239,11 +239,12 @@ MUTANTS: Final = (
         "return observation.written_at > written_at",
         "return observation.at > noticed_at",
     ),
+    _of("sight", "same-second-is-earlier", " or observation.written_at == written_at", ""),
     _of(
-        "sight",
-        "unknown-is-later-in-the-same-second",
-        "observation.phase is not PodPhase.UNKNOWN and observation.at > noticed_at",
-        "observation.at > noticed_at",
+        "pods",
+        "every-start-comes-back",
+        "(observation.at, observation.written_at) if was_unknown else (None, None)",
+        "(observation.at, observation.written_at)",
     ),
     _of(
         "timers",

@@ -60,8 +60,23 @@ MUTANTS: Final = (
     _moving(
         "wait-keeps-the-old-run", "held_until=event.until, running_since=None)", "held_until=event.until)"
     ),
-    _moving("unknown-without-a-time", "unknown_at=event.at,", "unknown_at=None,"),
-    _moving("unknown-without-the-write", "unknown_written=event.written_at,", "unknown_written=None,"),
+    _moving("unknown-without-a-time", "unknown_at=event.at,\n", "unknown_at=None,\n"),
+    _moving("unknown-without-the-write", "unknown_written=event.written_at,\n", "unknown_written=None,\n"),
+    _moving(
+        "back-without-a-time",
+        "unknown_at=event.at, unknown_written=event.written_at)",
+        "unknown_written=event.written_at)",
+    ),
+    _moving(
+        "back-without-the-write",
+        "unknown_at=event.at, unknown_written=event.written_at)",
+        "unknown_at=event.at)",
+    ),
+    _moving(
+        "pending-again-was-not-unknown",
+        "    replica = _in_sight(replica, event)\n    return changed(replica.moved(_CREATED)",
+        "    return changed(replica.moved(_CREATED)",
+    ),
     _moving(
         "replicas-beyond-the-scale-begin-anew",
         "ReplicaState(replica.name, attempt=replica.attempt, ",

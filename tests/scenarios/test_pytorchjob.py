@@ -12,7 +12,7 @@ from statemachine.events import ConditionsChanged, JobExpired, ReplicaDismissed
 from statemachine.observations import Container, ContainerStatus
 from statemachine.phases import Phase
 from tests.support.pytorchjob import SELECTOR, TorchStory, replicas, running, training
-from tests.support.scenario import START
+from tests.support.scenario import START, merged
 
 CREATED, RUNNING = "Created=True PyTorchJobCreated", "Running=True PyTorchJobRunning"
 RESTARTING = "Restarting=True PyTorchJobRestarting"
@@ -625,6 +625,33 @@ def test_pods_wait_until_volcano_lets_their_group_in() -> None:
 def test_a_group_of_scheduler_plugins_is_not_waited_for() -> None:
     story = TorchStory(training(), gang_scheduler="scheduler-plugins").submit()
     assert ("PodGroup/retry" in story.children, len(story.pods)) == (True, 3)
+
+
+OTHER_SCHEDULER = "SetPodTemplateSchedulerName"
+
+
+def scheduled_by(name: str) -> dict[str, Any]:
+    """A change of the spec: the Workers name their scheduler."""
+    return {"pytorchReplicaSpecs": {"Worker": {"template": {"spec": {"schedulerName": name}}}}}
+
+
+@pytest.mark.parametrize(
+    ("gang", "own", "times"), [("volcano", "mine", 1), ("volcano", "volcano", 0), ("none", "mine", 0)]
+)
+def test_a_template_that_names_another_scheduler_than_the_gang_s_is_warned_of(
+    gang: str, own: str, times: int
+) -> None:
+    story = TorchStory(merged(training(), scheduled_by(own)), gang_scheduler=gang).submit()
+    assert story.reasons.count(OTHER_SCHEDULER) == times
+    story.edit(runPolicy={"backoffLimit": 7})
+    assert story.reasons.count(OTHER_SCHEDULER) == times
+
+
+def test_an_update_that_names_another_scheduler_than_the_gang_s_is_warned_of() -> None:
+    story = TorchStory(training(), gang_scheduler="volcano").submit()
+    assert OTHER_SCHEDULER not in story.reasons
+    story.edit(**scheduled_by("mine"))
+    assert story.reasons.count(OTHER_SCHEDULER) == 1
 
 
 # ---- section 7: suspending ---------------------------------------------------------------------------------------

@@ -408,6 +408,34 @@ def test_t17_a_late_report_from_before_the_loss_does_not_count_although_our_cloc
     assert story.at(62).pod("worker-0", "Unknown", **written(10)).phase is Phase.RUNNING
 
 
+def test_t17_a_late_report_of_a_second_loss_does_not_count_once_the_pod_is_back() -> None:
+    story = started(2).at(10).pod("worker-0", "Unknown", **written(10))
+    story.at(30).pod("worker-0", "Running", **written(30))
+    assert story.at(31).pod("worker-0", "Unknown", **written(20)).last == ()
+    assert story.at(9).pod("worker-0", "Unknown", **written(40)).phase is Phase.UNKNOWN
+
+
+def test_t17_a_late_report_of_a_second_loss_does_not_count_once_the_pod_is_pending_again() -> None:
+    story = Story(workers(2)).submit().all_pods("Pending").at(10).pod("worker-0", "Unknown", **written(10))
+    assert story.at(30).pod("worker-0", "Pending", **written(30)).phase is Phase.PENDING
+    assert story.at(31).pod("worker-0", "Unknown", **written(20)).last == ()
+    assert story.at(9).pod("worker-0", "Unknown", **written(40)).phase is Phase.UNKNOWN
+
+
+def test_t16_a_pod_that_is_back_may_be_lost_again_within_a_second_of_the_api_server() -> None:
+    story = started(2).at(10.1).pod("worker-0", "Unknown", **written(10))
+    assert story.at(10.5).pod("worker-0", "Running", **written(10)).phase is Phase.RUNNING
+    assert story.at(10.3).pod("worker-0", "Unknown", **written(10)).last == ()
+    assert story.at(10.7).pod("worker-0", "Unknown", **written(10)).phase is Phase.UNKNOWN
+
+
+def test_t17_only_the_start_of_a_pod_that_was_unknown_says_when_it_was_written() -> None:
+    story = (
+        Story(workers(2)).submit().pod("worker-0", "Pending").at(4).pod("worker-0", "Running", **written(3))
+    )
+    assert story.state.replicas[ReplicaName("worker-0")].unknown_at is None
+
+
 def test_t17_within_a_second_of_the_api_server_our_clock_decides() -> None:
     story = started(2).at(10.2).pod("worker-0", "Unknown", **written(10))
     assert story.at(10.1).pod("worker-0", "Running", **written(10)).phase is Phase.UNKNOWN

@@ -1,10 +1,13 @@
 """A PyTorchJob is seen for the first time. Source: kubeflow-pytorchjob.md, sections 1, 2 and 4."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from statemachine.events import Announced, ConditionsChanged, Event
+from statemachine.events import Announced, ConditionsChanged, Event, SpecChanged
 from statemachine.kind import Kind
 from statemachine.kinds.pytorchjob import words
+from statemachine.kinds.pytorchjob.gang import other_scheduler
+from statemachine.kinds.pytorchjob.settings import gang_scheduler
 from statemachine.kinds.pytorchjob.spec import ELSEWHERE
 from statemachine.observations import JobGone, JobObserved, Observation
 from statemachine.phases import Phase, Trigger
@@ -29,7 +32,10 @@ from statemachine.state import JobState
 def admission(kind: Kind, state: JobState, observation: Observation) -> Iterator[Event]:
     """New jobs are admitted or refused, changes followed. One that another cluster runs is none of ours."""
     if not isinstance(observation, JobObserved) or state.phase is not Phase.NEW:
-        yield from changes(kind, state, observation)
+        for event in changes(kind, state, observation):
+            yield event
+            if isinstance(event, SpecChanged):
+                yield from _other_scheduler(state.settings, event.spec, state.spec)
     elif text(observation.spec, "runPolicy.managedBy") != ELSEWHERE:
         yield from _first_seen(kind, state, observation)
 
@@ -42,6 +48,7 @@ def _first_seen(kind: Kind, state: JobState, observation: JobObserved) -> Iterat
     if recorded is not None:
         yield from adopted(recorded)
     yield from announcements(verdict)
+    yield from _other_scheduler(observation.settings, verdict.spec)
     yield from terminating(state, observation)
     if recorded is None or not any(condition.type == words.CREATED for condition in recorded.conditions):
         yield _set(observation, words.CREATED, words.reason(words.CREATED), words.created(observation.name))
@@ -59,6 +66,15 @@ def _first_seen(kind: Kind, state: JobState, observation: JobObserved) -> Iterat
         yield Announced(reason=reason, message=message)
     else:
         yield entered(state, Trigger.ADMITTED, "T1", observation)
+
+
+def _other_scheduler(
+    settings: Mapping[str, str], spec: Mapping[str, Any], before: Mapping[str, Any] | None = None
+) -> Iterator[Event]:
+    """A warning of a template that names a scheduler beside the gang's, unless the spec before gave it already."""
+    scheduler = gang_scheduler(settings)
+    if before is None or not any(other_scheduler(before, scheduler)):
+        yield from other_scheduler(spec, scheduler)
 
 
 def _set(observation: JobObserved, type_: str, reason: str, message: str) -> ConditionsChanged:

@@ -9,13 +9,13 @@ from functools import partial
 from math import ceil
 from typing import Any, Final
 
+from statemachine.events import Announced
 from statemachine.kind import Placement
 from statemachine.kinds.pytorchjob.replica_types import by_type, total
 from statemachine.kinds.pytorchjob.roles import job_labels, metadata, slots
 from statemachine.kinds.pytorchjob.settings import gang_scheduler
 from statemachine.kinds.pytorchjob.spec import PyTorchJobSpec
 from statemachine.owned import NO_QUEUE, Child, Manifest, Owned
-from statemachine.rulebook import Notice
 from statemachine.schema.lookup import entries, find, text
 from statemachine.schema.quantities import quantity
 from statemachine.state import JobState
@@ -60,9 +60,10 @@ OWNS: Final = (
 )
 """The PodGroups, each where its scheduler is configured."""
 
-OTHER_SCHEDULER: Final = Notice(
-    "SetPodTemplateSchedulerName",
-    "Another scheduler is specified when gang-scheduling is enabled and it will not be overwritten",
+OTHER_SCHEDULER: Final = Announced(
+    reason="SetPodTemplateSchedulerName",
+    message="Another scheduler is specified when gang-scheduling is enabled and it will not be overwritten",
+    level="Warning",
 )
 
 
@@ -74,7 +75,7 @@ def placement(spec: Mapping[str, Any]) -> Placement:
 
 def pod_group(job: JobState, spec: PyTorchJobSpec) -> Iterator[Child]:
     """The job's PodGroup, if a gang scheduler is configured."""
-    scheduler = gang_scheduler(job)
+    scheduler = gang_scheduler(job.settings)
     if scheduler not in NONE:
         version = VOLCANO_VERSION if scheduler == VOLCANO else PLUGINS_VERSION
         yield Child(version, "PodGroup", job.name, partial(_manifest, job, spec, version), mutable=True)
@@ -138,20 +139,20 @@ def scheduled(scheduler: str, pod: dict[str, Any]) -> dict[str, Any]:
 
 def group_annotations(job: JobState, type_: str) -> dict[str, str]:
     """What tells Volcano which group a pod is in, and as what."""
-    if gang_scheduler(job) != VOLCANO:
+    if gang_scheduler(job.settings) != VOLCANO:
         return {}
     return {"scheduling.k8s.io/group-name": job.name, "volcano.sh/task-spec": type_}
 
 
 def group_labels(job: JobState) -> dict[str, str]:
     """What tells scheduler-plugins which group a pod is in."""
-    if gang_scheduler(job) in (*NONE, VOLCANO):
+    if gang_scheduler(job.settings) in (*NONE, VOLCANO):
         return {}
     return {"scheduling.x-k8s.io/pod-group": job.name}
 
 
-def other_scheduler(spec: Mapping[str, Any], scheduler: str) -> Iterator[Notice]:
-    """What a user reads whose template names a scheduler that is not the gang's."""
+def other_scheduler(spec: Mapping[str, Any], scheduler: str) -> Iterator[Announced]:
+    """What a user reads whose template names a scheduler that is not the gang's. Source: section 5, Events."""
     named = [text(slot.template, "spec.schedulerName") for slot in slots(spec)]
     if scheduler not in NONE and any(name not in ("", scheduler) for name in named):
         yield OTHER_SCHEDULER

@@ -54,7 +54,7 @@ def _is_let_in(facts: Mapping[str, str]) -> bool:
 
 def is_held(state: JobState) -> bool:
     """Pods have to wait for the PodGroup."""
-    if gang_scheduler(state) != VOLCANO:
+    if gang_scheduler(state.settings) != VOLCANO:
         return False
     known = group_of(state)
     return known is None or not _is_let_in(known.facts)

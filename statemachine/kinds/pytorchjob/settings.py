@@ -3,6 +3,7 @@
 Source: kubeflow-pytorchjob.md, section 3.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -35,6 +36,6 @@ def init_image(job: JobState) -> str:
     return job.settings.get("init_image") or "alpine:3.10"
 
 
-def gang_scheduler(job: JobState) -> str:
-    """What places the job's pods: none, volcano, or a scheduler that understands PodGroups of scheduler-plugins."""
-    return job.settings.get("gang_scheduler") or "none"
+def gang_scheduler(settings: Mapping[str, str]) -> str:
+    """What places a job's pods: none, volcano, or a scheduler that understands PodGroups of scheduler-plugins."""
+    return settings.get("gang_scheduler") or "none"

@@ -48,7 +48,7 @@ def pod(job: JobState, spec: PyTorchJobSpec, slots: dict[str, Slot], replica: Re
     of_pod["restartPolicy"] = restart_policy(job.running_plan.type_of(replica).restart_policy)
     if type_ == WORKER and has_master(spec):
         of_pod["initContainers"] = [*(of_pod.get("initContainers") or ()), _waiting(job)]
-    of_pod = gang.scheduled(gang_scheduler(job), of_pod)
+    of_pod = gang.scheduled(gang_scheduler(job.settings), of_pod)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": of_pod}
 
 

@@ -24,7 +24,7 @@ class Case:
     at: int = 0
     says: str = ""
     life: str = "restarted"
-    release: str = "0.1.0-policy.7"
+    release: str = "0.1.0-policy.8"
 
 
 def put(**values: object) -> Any:
@@ -119,7 +119,7 @@ WARNED_OF: Final = (
         "warning",
         10,
         8,
-        "by policy 5, and the entry before it by 7",
+        "by policy 5, and the entry before it by 8",
     ),
     Case(
         "newer_policy",
@@ -277,7 +277,7 @@ _OTHER_EVENT: Final = "does not refer to the spec of event 1"
 _OWN_SPEC: Final = {"replicaSpecs": [{"type": "worker", "replicas": 1}]}
 
 REFERENCES: Final = tuple(
-    Case(name, m.forged(at, change), "invalid", 13, at, says, "elastic", "0.1.0-once")
+    Case(name, m.forged(at, change), "invalid", 13, at, says, "elastic")
     for name, at, change, says in (
         ("reference_to_another_event", 1, cause(spec={"$ref": "#/events/1/spec"}), _OTHER_EVENT),
         ("reference_that_is_none", 1, cause(spec={"$ref": 0}), _OTHER_EVENT),
@@ -295,7 +295,6 @@ REFERENCE_TO_NOTHING: Final = Case(
     4,
     "no event has one",
     "labelled",
-    "0.1.0-once",
 )
 
 CASES: Final = (*VALID, *WARNED_OF, *MISSING, *CHANGED, *UNKNOWN, *FORGED, *REFERENCES, REFERENCE_TO_NOTHING)

@@ -376,7 +376,7 @@ def test_almost_everything_may_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gang", "own", "warnings"),
+    ("gang", "own", "warned"),
     [
         ("none", "own", []),
         ("volcano", "volcano", []),
@@ -385,7 +385,7 @@ def test_almost_everything_may_change() -> None:
     ],
 )
 def test_a_template_with_another_scheduler_than_the_gang_s_is_reported(
-    gang: str, own: str, warnings: list[Any]
+    gang: str, own: str, warned: list[Any]
 ) -> None:
     of = spec({"Worker": {"template": template(schedulerName=own)}})
-    assert list(other_scheduler(admit(of).spec, gang)) == warnings
+    assert list(other_scheduler(admit(of).spec, gang)) == warned
