@@ -5,9 +5,18 @@ from collections.abc import Callable, Iterator
 from statemachine import conditions as condition_list
 from statemachine.decide import decide
 from statemachine.desired import desired
-from statemachine.events import ConditionsChanged, Event, PhaseEntered, ReplicaCreated, RestartDenied
+from statemachine.events import (
+    ConditionsChanged,
+    Event,
+    PhaseEntered,
+    ReplicaCreated,
+    ReplicaReleased,
+    ReplicaRequested,
+    RestartDenied,
+)
+from statemachine.kind import Kind
 from statemachine.kinds.pytorchjob import conditions, restarts
-from statemachine.observations import Observation
+from statemachine.observations import Observation, PodGone
 from statemachine.owned import Child
 from statemachine.phases import Phase, Trigger, allows, step
 from statemachine.replicas import Move, Pod, Report, Wish, news
@@ -143,6 +152,35 @@ def test_armadaproject_armada_1995_an_end_is_not_overwritten() -> None:
     given(story.pod("worker-0", "Failed").phase is Phase.FAILED, "the primary has failed")
     story.see(late)
     assert [event for event in story.last if isinstance(event, PhaseEntered)] == []
+
+
+def failed_no_more(
+    kind: Kind, state: JobState, replica: ReplicaState, observation: PodGone
+) -> Iterator[Event]:
+    yield from RIGHT_GONE(kind, state, replica, observation)
+    if state.phase is Phase.FAILED:
+        yield PhaseEntered(phase=Phase.RESUMING, trigger=Trigger.PAUSE_ENDED, rule="T15", at=observation.at)
+
+
+RIGHT_GONE = pods._gone
+
+
+@exhibit(
+    "kubeflow/trainer#3779",
+    "Whenever a failed job was looked at, its Failed condition went first; once its ended objects had been deleted "
+    "after their time to live, it ran again, with all its restarts before it.",
+    wrong=(swap(pods, "_gone", failed_no_more),),
+)
+def test_kubeflow_trainer_3779_a_failed_job_whose_pods_are_deleted_stays_failed() -> None:
+    story = TorchStory(training(workers=1, policy="ExitCode", backoffLimit=1)).submit().up()
+    story.at(20).pod("worker-0", "Failed", exit_code=137).gone("worker-0").pod("worker-0", "Running")
+    story.at(700).pod("worker-0", "Failed", exit_code=137)
+    given(story.phase is Phase.FAILED, "no restart is left")
+    at_the_end = len(story.entries)
+    story.at(900).all_gone()
+    after = [event for entry in story.entries[at_the_end:] for event in entry.events]
+    given(any(isinstance(event, ReplicaReleased) for event in after), "its pods are gone")
+    assert [event for event in after if isinstance(event, PhaseEntered | ReplicaRequested)] == []
 
 
 def always_started(report: Report, pod: Pod, wish: Wish) -> Move | None:
