@@ -4,7 +4,6 @@ from statemachine import events as e
 from statemachine.decide import decide
 from statemachine.evolve import fold
 from statemachine.observations import ChildObserved, JobObserved, WriteRefused
-from statemachine.state import ReplicaPhase
 from tests.simulation.histories import LoggedEntry, Story
 from tests.simulation.verdicts import Excuse, Verdicts
 from tests.simulation.world import World
@@ -12,14 +11,11 @@ from tests.simulation.world import World
 
 def repeats_say_nothing(_: World, story: Story) -> Verdicts:
     """Whatever was observed, seen again, changes nothing: deliveries come twice, and late."""
-    if any(replica.phase is ReplicaPhase.UNKNOWN for replica in story.state.replicas.values()):
-        yield Excuse("pod out of sight")
-        return
     for step in story.steps:
-        if isinstance(step.entry.cause, WriteRefused | ChildObserved):
-            yield Excuse("report of the present")
-        elif not (said := decide(story.state, step.entry.cause)):
+        if not (said := decide(story.state, step.entry.cause)):
             yield None
+        elif isinstance(step.entry.cause, WriteRefused | ChildObserved):
+            yield Excuse("report of the present")
         elif said == _labels_before(story, step) and _are_made_good(story, said):
             yield Excuse("labels from before")
         else:

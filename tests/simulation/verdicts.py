@@ -33,22 +33,21 @@ class Exemption(NamedTuple):
 EXEMPTIONS: Final = {
     "stray pod": Exemption(
         "made, released or deleted by a controller believed dead, or made when its create had been given up",
-        0.05,
+        0.04,
     ),
     "evidence removed by force": Exemption(
-        "somebody removed the pod, or an earlier one of its attempt, whatever held it", 0.5
+        "somebody removed the pod, or an earlier one of its attempt, whatever held it", 0.15
     ),
-    "ended before all was made": Exemption("a job that has ended gets no new Services", 0.5),
-    "namespace is going": Exemption("it takes no Events any more, and nobody announces them again", 0.1),
-    "pod without owner": Exemption("somebody took its owner references away: it is nobody's", 0.1),
+    "ended before all was made": Exemption("a job that has ended gets no new Services", 0.2),
+    "namespace is going": Exemption("it takes no Events any more, and nobody announces them again", 0.01),
+    "pod without owner": Exemption("somebody took its owner references away: it is nobody's", 0.01),
     "pod relabelled": Exemption(
         "somebody changed its labels before the log had it, and its job gave it up before they were put back",
         0.01,
     ),
-    "pod without labels": Exemption("somebody took labels of ours off it: no Service selects it", 0.1),
-    "snapshot damaged": Exemption("somebody changed its bytes, and no newer one was saved", 0.1),
-    "pod out of sight": Exemption("any report of a pod that nobody can see is news", 0.05),
-    "report of the present": Exemption("refusals and TensorBoards go to and fro: an old report is news", 0.8),
+    "pod without labels": Exemption("somebody took labels of ours off it: no Service selects it", 0.01),
+    "snapshot damaged": Exemption("somebody changed its bytes, and no newer one was saved", 0.04),
+    "report of the present": Exemption("refusals and TensorBoards go to and fro: an old report is news", 0.3),
     "labels from before": Exemption(
         "labels go to and fro in one generation of a job: an old report is news, and the newest makes it good",
         0.25,
