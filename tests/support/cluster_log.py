@@ -13,10 +13,19 @@ from statemachine.log.port import DeadLetter, ReadableLog, Record
 from statemachine.log.sqlite import SqliteLog
 from statemachine.status import status
 from tests.harness import wait_for
+from tests.harness.program import run
 from tests.simulation.histories import Story
 from tests.simulation.invariants import check_log
 from tests.simulation.world import World
 from tests.support.cluster_jobs import Jobs
+
+
+def back_up(log: str, file: Path) -> None:
+    """A ledger in Kafka, verified, in a file that outlives its brokers, for `python -m tests.histories.export`."""
+    copied = run("log", "backup", log, f"sqlite://{file}")
+    assert copied.returncode == 0, copied.stderr
+    verified = run("replay", "--verify", "--store", str(file))
+    assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
 class Ledger:

@@ -22,7 +22,7 @@ from tests.harness.broker import Kafka as KafkaServer
 from tests.harness.fixtures import ledger_topics_on
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_crowd import Crowd, Size
-from tests.support.cluster_log import Ledger
+from tests.support.cluster_log import Ledger, back_up
 from tests.support.cluster_toll import (
     API_SERVER_KILLS,
     BROKER_KILLS,
@@ -58,8 +58,10 @@ ENGINES: Final = (("faust", "one"), ("aiokafka", "two"), ("faust", ""), ("aiokaf
 class Chaos:
     """What is harmed, and those who do it."""
 
-    def __init__(self, crowd: Crowd, brokers: KafkaServer, processes: Sequence[ControllerProcess]) -> None:
-        self.crowd, self.size, self.brokers = crowd, crowd.size, brokers
+    def __init__(
+        self, crowd: Crowd, brokers: KafkaServer, log: Address, processes: Sequence[ControllerProcess]
+    ) -> None:
+        self.crowd, self.size, self.brokers, self.log = crowd, crowd.size, brokers, log
         self._processes = [(process, Lock()) for process in processes]
         self._engines = self._processes[: len(ENGINES)]
 
@@ -148,12 +150,14 @@ def chaos(cluster: ControlPlane, brokers: KafkaServer, tmp_path: Path, size: Siz
         crowd = stack.enter_context(Crowd(cluster, namespace, size, ledger))
         for one in made:
             stack.enter_context(one)
-        yield Chaos(crowd, brokers, made)
+        yield Chaos(crowd, brokers, address, made)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [SIZE], ids=str)
-def test_in_chaos_every_job_ends_right_and_every_view_is_what_the_log_tells(chaos: Chaos) -> None:
+def test_in_chaos_every_job_ends_right_and_every_view_is_what_the_log_tells(
+    chaos: Chaos, tmp_path: Path
+) -> None:
     size, lasts = chaos.size, 2 * SESSION * chaos.size["KILLS"]
     api_servers, nodes = partial(chaos.crowd.kill_api_servers, lasts), partial(chaos.crowd.kill_nodes, lasts)
     least = {
@@ -165,3 +169,4 @@ def test_in_chaos_every_job_ends_right_and_every_view_is_what_the_log_tells(chao
     }
     disasters = (chaos.kill_processes, chaos.stop_engines, api_servers, nodes, chaos.kill_brokers)
     chaos.crowd.lives_through(*disasters, least=least)
+    back_up(str(chaos.log), tmp_path / "ledger.db")

@@ -20,10 +20,9 @@ from jobledger.wiring.ledger import Kafka
 from tests.harness import JOB_CRDS, ControlPlane
 from tests.harness.broker import Kafka as KafkaServer
 from tests.harness.fixtures import ledger_topics_on, own_kafka
-from tests.harness.program import run
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_crowd import Crowd, Size
-from tests.support.cluster_log import Ledger
+from tests.support.cluster_log import Ledger, back_up
 from tests.support.cluster_toll import (
     API_SERVER_KILLS,
     BROKER_KILLS,
@@ -168,9 +167,5 @@ def fire(
 @pytest.mark.parametrize("log", LOGS)
 def test_under_fire_nothing_is_doubled_lost_or_left(fire: Fire, tmp_path: Path) -> None:
     fire.rages()
-    if fire.brokers:  # a file outlives them: `python -m tests.histories.export` reads it
-        backup = tmp_path / "ledger.db"
-        copied = run("log", "backup", str(fire.brokers.log), f"sqlite://{backup}")
-        assert copied.returncode == 0, copied.stderr
-        verified = run("replay", "--verify", "--store", str(backup))
-        assert verified.returncode == 0, verified.stdout + verified.stderr
+    if fire.brokers:
+        back_up(str(fire.brokers.log), tmp_path / "ledger.db")
