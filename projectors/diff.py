@@ -172,11 +172,11 @@ def _is_mistaken(state: JobState, manifest: Manifest) -> bool:
         return False
     kind, name = manifest["kind"], manifest["metadata"]["name"]
     last = state.child(kind, name)
+    differs = last is None or (last.uid, last.facts) != (_uid(manifest), facts)
     planned = state.plan.children if state.plan else ()
     if not any((child.kind, child.name) == (kind, name) for child in planned):
-        is_unknown = last is None or last.is_unknown_since_a_pause
-        return is_unknown and state.phase.is_active and bool(facts)
-    return last is not None and (last.outdated or (last.uid, last.facts) != (_uid(manifest), facts))
+        return differs and state.phase.is_active and bool(facts)
+    return last is not None and (last.outdated or differs)
 
 
 def _pod(

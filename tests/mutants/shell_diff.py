@@ -13,15 +13,22 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "diff-group-that-outlived-a-pause-not-reported",
         _DIFF,
-        "is_unknown = last is None or last.is_unknown_since_a_pause",
-        "is_unknown = last is None",
+        "differs = last is None or (last.uid, last.facts) != (_uid(manifest), facts)",
+        "differs = last is None or last.facts != facts",
         _ON_DIFF,
     ),
     Mutant(
         "diff-group-of-which-a-pause-hid-the-report-not-reported",
         _DIFF,
-        "is_unknown = last is None or last.is_unknown_since_a_pause",
-        "is_unknown = last is not None and last.is_unknown_since_a_pause",
+        "differs = last is None or (last.uid",
+        "differs = last is not None and (last.uid",
+        _ON_DIFF,
+    ),
+    Mutant(
+        "diff-group-whose-last-report-is-old-not-reported",
+        _DIFF,
+        "(last.uid, last.facts) != (_uid(manifest), facts)",
+        "last.uid != _uid(manifest)",
         _ON_DIFF,
     ),
     Mutant(

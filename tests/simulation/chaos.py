@@ -8,7 +8,7 @@ from typing import Final
 
 from k8s_bridge.port import Manifest, Ref
 from statemachine.log.codec import decode
-from statemachine.observations import ChildObserved, JobObserved
+from statemachine.observations import JobObserved
 from tests.simulation.shapes import EXIT_CODES
 from tests.simulation.steps import named
 from tests.simulation.world import World
@@ -204,8 +204,6 @@ async def repeat(world: World) -> None:
     if records and world.process is not None and not world.process.task.done():
         record = world.chance.choice(records)
         cause = decode(record.body).cause
-        if isinstance(cause, ChildObserved):
-            return  # it goes to and fro, nothing tells an old report of it; the watch repeats the newest
         if isinstance(cause, JobObserved) and _is_relabelled(world, cause):
             world.harmed = (
                 True  # the bridge has reported the newest labels, and does so again only after its start

@@ -381,6 +381,16 @@ def test_a_pod_group_whose_report_came_during_a_pause_is_reported_once_more() ->
     )
 
 
+@pytest.mark.parametrize(("log", "cluster"), [("Pending", "Inqueue"), ("Inqueue", "Pending")])
+def test_a_pod_group_of_which_the_last_report_is_an_old_one_is_reported_once_more(
+    log: str, cluster: str
+) -> None:
+    story = gang().group(log)
+    there = group(story, cluster)
+    assert about_the_group(story, there) == [Report(Ref.of(there), "group-1")]
+    assert about_the_group(story.group(cluster), there) == []
+
+
 def test_a_child_that_goes_while_it_is_wanted_is_waited_for() -> None:
     story = gang().group("Inqueue").suspend().suspend(False)
     assert about_the_group(story, group(story, deleting=True)) == [Await("group-1")]
