@@ -24,7 +24,7 @@ from k8s_bridge.pod_status import (
     refused_for_good,
 )
 from k8s_bridge.port import EVIDENCE, Change, Verb
-from k8s_bridge.raw import mapping, mappings, text
+from k8s_bridge.raw import mapping, mappings, text, version_of
 from statemachine.ids import JOB_UID, JobUid, PodUid, ReplicaName, attempt_of, whole_number
 from statemachine.kinds import KINDS, SERVED, UnknownKind, kind_of, replica_of
 from statemachine.observations import (
@@ -177,6 +177,8 @@ def job(change: Change) -> JobObserved | JobGone | None:
         actor=by if deleted_at else "",
         labels=labels(meta),
         terminating_since=deleted_at,
+        version=version_of(meta),
+        written_at=_written_at(meta),
     )
 
 

@@ -22,3 +22,17 @@ def text(value: object) -> str:
     if not isinstance(value, str):
         return ""
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
+
+
+def version_of(meta: Mapping[str, Any]) -> int:
+    """The resourceVersion as a number, to tell which of two is newer; 0 if it is not a number.
+
+    Source: Kubernetes API concepts, "Resource versions": decimal numbers compare, others are only equal or not.
+    """
+    return number(meta.get("resourceVersion"))
+
+
+def number(resource_version: object) -> int:
+    """See `version_of`."""
+    decimal = text(resource_version)
+    return int(decimal) if decimal.isascii() and decimal.isdigit() else 0

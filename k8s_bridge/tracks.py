@@ -23,7 +23,7 @@ from statemachine.observations import (
 )
 
 _NEWS: Final = Encoder()
-_NO_NEWS: Final = {"at", "happened_at", "written_at", "actor", "actor_source", "recorded"}
+_NO_NEWS: Final = {"at", "happened_at", "version", "written_at", "actor", "actor_source", "recorded"}
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 """Stands for a time that is not known: of a `gone` until it is reported, of a last report before the first."""

@@ -114,11 +114,16 @@ class SpecChanged(Wire, tag=True):
 
 
 class LabelsChanged(Wire, tag=True):
-    """The job object has these labels from now on, and no others. Nothing of the job depends on them."""
+    """The job object has these labels from now on, and no others. Nothing of the job depends on them.
+
+    It has them in its `version`, which the API server took at `written_at` (see `JobObserved`).
+    """
 
     type: ClassVar[Literal["LabelsChanged"]] = "LabelsChanged"
     v: Literal[1] = always_written(default=1)
     labels: Labels = field(default_factory=dict)
+    version: int = 0
+    written_at: datetime | None = None
 
 
 class UpdateIgnored(Wire, tag=True):

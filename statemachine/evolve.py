@@ -154,7 +154,11 @@ def _of_job(state: JobState, event: _OfJob) -> Changes:
         case "SpecChanged":
             return _spec_changed(state, event)
         case "LabelsChanged":
-            return {"labels": event.labels}
+            return {
+                "labels": event.labels,
+                "labels_version": event.version,
+                "labels_written": event.written_at,
+            }
         case "UpdateIgnored":
             return {"generation": event.generation, "ignored": event.problems}
         case "JobDeleted":

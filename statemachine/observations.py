@@ -126,6 +126,10 @@ class JobObserved(Seen, tag=True):
     """What its status says; given where the log may have lost it, or never had it."""
     terminating_since: datetime | None = None
     """When its deletion was asked for, while finalizers hold the object."""
+    version: int = 0
+    """The object's resourceVersion; 0: it is not known, or no number."""
+    written_at: datetime | None = None
+    """When the API server took that version, in whole seconds, if it says so."""
 
 
 class JobGone(Seen, tag=True):

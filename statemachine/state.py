@@ -24,7 +24,7 @@ from statemachine.spec import Plan
 changed: Final = structs.replace
 """A copy of a state with the fields that are named replaced."""
 
-STATE_VERSION = 12
+STATE_VERSION = 13
 """Raised when the fields below change, or what an event does to them; a snapshot of another version is not used."""
 
 
@@ -237,6 +237,9 @@ class JobState(Struct, omit_defaults=True, frozen=True, gc=False):
     generation: int = 0
     spec: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    labels_version: int = 0
+    labels_written: datetime | None = None
+    """The version of the job object that showed these labels first, and when that was written; if known."""
     plan: Plan | None = None
     phase: Phase = Phase.NEW
     created_at: datetime | None = None

@@ -12,6 +12,7 @@ from sys import intern
 from typing import Any, Final, NamedTuple
 
 from k8s_bridge.port import Manifest
+from k8s_bridge.raw import number, version_of
 from statemachine.ids import ATTEMPT
 from statemachine.kinds import KINDS, REPLICA_LABELS
 
@@ -259,17 +260,3 @@ _REMEMBERED: Final = 10_000
 def _controller(meta: Mapping[str, Any]) -> Mapping[str, Any] | None:
     owners: Sequence[Mapping[str, Any]] = meta.get("ownerReferences") or ()
     return next((owner for owner in owners if owner.get("controller")), None)
-
-
-def version_of(meta: Mapping[str, Any]) -> int:
-    """The resourceVersion as a number, to find the newer of two; 0 if it is not a number.
-
-    Source: Kubernetes API concepts, "Resource versions": decimal numbers compare, others are only equal or not.
-    """
-    return number(meta.get("resourceVersion", ""))
-
-
-def number(resource_version: str) -> int:
-    """See `version_of`."""
-    decimal = resource_version.isascii() and resource_version.isdigit()
-    return int(resource_version) if decimal else 0

@@ -19,8 +19,8 @@ from pydantic_core import to_json
 
 from k8s_bridge.apiserver import lean
 from k8s_bridge.apiserver.api import JSON, Api, failure, lines
-from k8s_bridge.apiserver.index import number
 from k8s_bridge.port import Manifest, Verb
+from k8s_bridge.raw import number
 from k8s_bridge.selectors import Selector
 from statemachine.backoff import backoff
 from statemachine.errors import ClusterError, ClusterUnavailable, Expired, Missing, Refused

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, Self
 
 from k8s_bridge.apiserver.api import Api
-from k8s_bridge.apiserver.index import Index, number, version_of
+from k8s_bridge.apiserver.index import Index
 from k8s_bridge.apiserver.reflector import (
     Noted,
     Reflector,
@@ -22,6 +22,7 @@ from k8s_bridge.apiserver.sources import UNWATCHED, child_sources, job_sources, 
 from k8s_bridge.attended import Attended
 from k8s_bridge.observe import is_job
 from k8s_bridge.port import Change, Manifest, Synced, Verb
+from k8s_bridge.raw import number, version_of
 
 _QUEUE: Final = 2000
 """Changes that wait to be taken. If it is full, sockets are not read, and the server ends watches that lag."""

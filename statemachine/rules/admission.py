@@ -93,9 +93,24 @@ def adopted(recorded: Recorded) -> Iterator[Event]:
 
 
 def relabelled(state: JobState, observation: JobObserved) -> Iterator[Event]:
-    """The labels are others than those known. A job of an older generation is old news: its labels are, too."""
-    if observation.generation >= state.generation and observation.labels != state.labels:
-        yield LabelsChanged(labels=observation.labels)
+    """The labels are others than those known. An older version of the job is old news: its labels are, too."""
+    if observation.labels != state.labels and not _is_older(observation, state):
+        yield LabelsChanged(
+            labels=observation.labels, version=observation.version, written_at=observation.written_at
+        )
+
+
+def _is_older(observation: JobObserved, state: JobState) -> bool:
+    """The job object has been changed since, as its generation says, or its resourceVersion.
+
+    A cluster that is put back from a backup uses versions again; what is written then is written later.
+    """
+    if observation.generation != state.generation:
+        return observation.generation < state.generation
+    if not 0 < observation.version <= state.labels_version:
+        return False
+    now, then = observation.written_at, state.labels_written
+    return now is None or then is None or now <= then
 
 
 def _first_seen(kind: Kind, state: JobState, observation: JobObserved) -> Iterator[Event]:

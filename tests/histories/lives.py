@@ -120,6 +120,15 @@ def labelled() -> Story:
     return story.at(30).label(team="late").at(40).delete().gone("worker-0")
 
 
+def labelled_by_version() -> Story:
+    """Labels change twice; a report of the version in between comes late, and a cluster is put back from a backup."""
+    story = Story(workers(1)).submit(version=11, **_written(0)).at(1).all_pods("Running")
+    for seconds, version, colour in ((5, 20, "red"), (9, 30, "blue"), (5, 20, "red"), (60, 25, "green")):
+        story.labels = {"colour": colour}
+        story.at(10 + seconds).submit(version=version, **_written(seconds))
+    return story.at(90).pod("worker-0", "Succeeded")
+
+
 def sharing_a_service() -> Story:
     """All pods have their names in one Service; scaled, and paused, by a bridge that no longer says so."""
     spec = workers(1, torchrunConfig={"enabled": True})

@@ -31,6 +31,7 @@ LIVES: tuple[Life, ...] = (
     lives.refused,
     lives.boarded,
     lives.labelled,
+    lives.labelled_by_version,
     lives.terminating,
     lives.adopted,
     lives.backed_off,

@@ -7,10 +7,11 @@ from typing import cast
 
 from k8s_bridge import observe as bridge_observe
 from k8s_bridge import watchers
-from k8s_bridge.apiserver.index import Index, number
+from k8s_bridge.apiserver.index import Index
 from k8s_bridge.context import Known
 from k8s_bridge.observe import observe
 from k8s_bridge.port import Change, Cluster, Manifest, Synced, Verb
+from k8s_bridge.raw import number
 from k8s_bridge.watchers import Bridge
 from projectors import diff
 from statemachine.desired import desired

@@ -32,6 +32,8 @@ def _desired(name: str, old: str, new: str) -> Mutant:
 
 
 MUTANTS: Final = (
+    _evolve("labels-have-no-version", '"labels_version": event.version', '"labels_version": 0'),
+    _evolve("labels-have-no-time", '"labels_written": event.written_at', '"labels_written": None'),
     _decide("closed-jobs", "if state.closed or (", "if ("),
     _decide(
         "pods-before-their-job",

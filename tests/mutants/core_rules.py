@@ -50,8 +50,26 @@ MUTANTS: Final = (
     _of(
         "admission",
         "old-labels-count",
-        "if observation.generation >= state.generation and observation.labels",
-        "if observation.labels",
+        "if observation.labels != state.labels and not _is_older(observation, state):",
+        "if observation.labels != state.labels:",
+    ),
+    _of(
+        "admission",
+        "a-newer-generation-may-be-an-older-version",
+        "if observation.generation != state.generation:",
+        "if observation.generation < state.generation:",
+    ),
+    _of(
+        "admission",
+        "labels-without-a-version-are-old",
+        "if not 0 < observation.version <= state.labels_version:",
+        "if observation.version > state.labels_version:",
+    ),
+    _of(
+        "admission",
+        "a-cluster-that-was-put-back-has-old-labels",
+        "return now is None or then is None or now <= then",
+        "return True",
     ),
     _of("admission", "invalid-update-is-announced-each-time", "if problems != state.ignored:", "if True:"),
     _of("admission", "frozen-field-is-announced-each-time", "if problem not in state.ignored:", "if True:"),

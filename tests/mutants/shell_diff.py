@@ -90,7 +90,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "diff-believes-a-late-report-of-a-tensorboard",
         _DIFF,
-        "(last.outdated or (last.uid, last.facts) != (_uid(manifest), facts))",
+        "(last.outdated or differs)",
         "last.outdated",
         _ON_DIFF,
     ),

@@ -62,6 +62,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_WATCHERS,
     ),
     Mutant(
+        "watchers-every-version-of-a-job-is-news",
+        _TRACKS,
+        '"version", "written_at"',
+        '"written_at"',
+        _ON_WATCHERS,
+    ),
+    Mutant(
         "watchers-late-report-of-the-same-second-is-the-last",
         _TRACKS,
         "return (written_at, observation.at) < (self.written_at, self.at)",

@@ -1,6 +1,7 @@
 """Labels of the job object: noted whenever they are seen to be others, and nothing else comes of them."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, cast
 
 import pytest
@@ -15,7 +16,7 @@ from statemachine.log.codec import decode_observation, encode_observation
 from statemachine.observations import MOST_LABELS, JobObserved
 from statemachine.phases import Phase
 from tests.support.pytorchjob import TorchStory, training
-from tests.support.scenario import Story, workers
+from tests.support.scenario import START, Story, workers
 
 TEAM = {"team": "a"}
 
@@ -91,6 +92,44 @@ def test_an_older_generation_says_nothing_about_labels() -> None:
     story.labels = {"tier": "gold"}
     story.edit(runPolicy={"backoffLimit": 7})
     assert decide(story.state, old) == ()
+
+
+def version(number: int, seconds: float) -> dict[str, Any]:
+    """A version of the job object, and when the API server took it."""
+    return {"version": number, "written_at": START + timedelta(seconds=seconds)}
+
+
+def labelled(story: Story, colour: str, **of: Any) -> Story:
+    story.labels = {"colour": colour}
+    return story.submit(**of)
+
+
+@every_kind
+def test_an_older_version_says_nothing_about_labels_whatever_our_clock_says(new: Callable[[], Story]) -> None:
+    story = labelled(new().submit(**version(7, 0)).at(5), "red", **version(9, 5))
+    story.at(60).labels = {}
+    assert story.submit(**version(7, 0)).last == ()
+    assert labelled(story, "blue", **version(8, 5)).last == ()
+    assert labelled(story, "red", **version(9, 5)).last == ()
+    assert labelled(story.at(1), "blue", **version(12, 6)).state.labels == {"colour": "blue"}
+
+
+def test_a_cluster_that_was_put_back_uses_versions_again() -> None:
+    story = labelled(t9k(), "red", **version(900, 5))
+    assert labelled(story, "blue", **version(300, 5)).last == ()
+    assert labelled(story, "blue", **version(300, 6)).state.labels == {"colour": "blue"}
+
+
+def test_labels_without_a_version_are_news_in_the_order_in_which_they_come() -> None:
+    story = labelled(t9k(), "red", **version(9, 5))
+    assert labelled(story, "blue").state.labels == {"colour": "blue"}
+    assert labelled(story, "red", **version(9, 5)).state.labels == {"colour": "red"}
+
+
+def test_a_newer_generation_has_newer_labels_whatever_its_version() -> None:
+    story = labelled(t9k(), "red", **version(900, 5))
+    story.labels, story.generation = {"colour": "blue"}, 2
+    assert story.submit(**version(300, 5)).state.labels == {"colour": "blue"}
 
 
 def test_labels_beyond_the_bounds_are_refused_by_the_model() -> None:

@@ -23,9 +23,14 @@ def repeats_say_nothing(_: World, story: Story) -> Verdicts:
 
 
 def _labels_before(story: Story, step: LoggedEntry) -> tuple[e.Event, ...]:
-    """What a report says again whose labels were changed since, in one generation of the job; empty for any other."""
+    """What a report says again whose labels were changed since, in one generation of the job; empty for any other.
+
+    And for one that says its version: older releases did not.
+    """
     observation, newest = step.entry.cause, _newest_labels(story)
-    if not isinstance(observation, JobObserved) or newest is None or newest.record.seq <= step.record.seq:
+    if not isinstance(observation, JobObserved) or observation.version:
+        return ()
+    if newest is None or newest.record.seq <= step.record.seq:
         return ()
     return (
         (e.LabelsChanged(labels=observation.labels),)

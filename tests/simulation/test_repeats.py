@@ -70,6 +70,14 @@ def test_labels_from_before_are_excused_in_their_generation_and_nowhere_else() -
     assert verdicts(labelled()) == [None, None, EXCUSED, EXCUSED, None]
 
 
+def test_labels_of_a_known_version_are_excused_nowhere() -> None:
+    story = ScenarioStory(workers(1))
+    for version, colour in ((3, "red"), (5, "blue"), (8, "red")):
+        story.labels = {"colour": colour}
+        story.submit(version=version)
+    assert verdicts(story) == [None, None, None]
+
+
 @pytest.mark.parametrize(
     "rule", [of_any_generation, added_to_those_known, kept_once_there_are_some, announced]
 )

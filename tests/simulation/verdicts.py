@@ -49,8 +49,8 @@ EXEMPTIONS: Final = {
     "snapshot damaged": Exemption("somebody changed its bytes, and no newer one was saved", 0.04),
     "report of the present": Exemption("refusals and TensorBoards go to and fro: an old report is news", 0.3),
     "labels from before": Exemption(
-        "labels go to and fro in one generation of a job: an old report is news, and the newest makes it good",
-        0.25,
+        "older releases named no version of a job: an old report of labels is news, and the newest makes it good",
+        0.05,
     ),
     "controller killed before rest": Exemption(
         "an object that no watch tells of was made or deleted, or old labels were sent: only the next visit sees it",

@@ -265,11 +265,6 @@ class World:
             await process.ended()
         self._zombies, self.process = [], None
 
-    @property
-    def has_zombies(self) -> bool:
-        """A controller that is believed dead lives on."""
-        return any(not zombie.task.done() for zombie in self._zombies)
-
     async def end_zombies(self) -> None:
         """Only the newest controller is left."""
         for zombie in self._zombies:

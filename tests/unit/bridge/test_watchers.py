@@ -4,7 +4,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -136,7 +136,8 @@ async def test_what_exists_is_passed_on() -> None:
 
 
 async def test_a_repeat_is_not_passed_on() -> None:
-    status_only = {**JOB, "status": {"phase": "Running"}}
+    written = {"resourceVersion": "90000", "managedFields": [{"time": "2024-01-09T15:00:59Z"}]}
+    status_only = {**JOB, "metadata": {**JOB["metadata"], **written}, "status": {"phase": "Running"}}
     async with following([added(JOB), added(status_only), Synced(AT)]) as (observations, _, bridge):
         assert len(observations) == 1
         assert bridge.progress.skipped == 1
@@ -168,6 +169,21 @@ async def test_a_relevant_change_is_passed_on() -> None:
     changed = {**JOB, "spec": {"other": 1}}
     async with following([added(JOB), added(changed), Synced(AT)]) as (observations, _, _):
         assert len(observations) == 2
+
+
+async def test_a_job_is_reported_with_its_version_and_when_that_was_written() -> None:
+    times = [{"time": "2024-01-09T15:00:07Z"}, {"time": "2024-01-09T15:00:02Z"}]
+    numbered, other = (
+        {
+            **JOB,
+            "metadata": {**JOB["metadata"], "uid": uid, "resourceVersion": version, "managedFields": times},
+        }
+        for uid, version in (("j-1", "4711"), ("j-2", "opaque"))
+    )
+    async with following([added(numbered), added(other), Synced(AT)]) as (observations, _, _):
+        jobs = [observation for observation in observations if isinstance(observation, JobObserved)]
+        assert [job.version for job in jobs] == [4711, 0]
+        assert {job.written_at for job in jobs} == {datetime(2024, 1, 9, 15, 0, 7, tzinfo=UTC)}
 
 
 async def test_other_labels_are_news_and_their_order_is_not() -> None:
