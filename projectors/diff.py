@@ -187,8 +187,9 @@ def _pod(
     if replica_of_pod is not None and desired_child is not None and _runs_as_wished(replica_of_pod, manifest):
         return
     if replica_of_pod is None:
-        if desired_child is not None and _replica_name(manifest) != desired_child.replica:
-            yield Relabel(Ref.of(manifest), uid, desired_child.build()["metadata"]["labels"])
+        placed = desired_child or _awaited(state, manifest)
+        if placed is not None and _replica_name(manifest) != placed.replica:
+            yield Relabel(Ref.of(manifest), uid, placed.build()["metadata"]["labels"])
             return
         replica, attempt = _replica(state, manifest), attempt_of(manifest)
     else:  # labels and annotations may have been edited since
@@ -227,6 +228,20 @@ def _pod(
         releases = [Release(Ref.of(manifest), uid, awaited=not stays or _is_deleting(manifest))]
     # a released pod vanishes at its deletion; but the release changes the version that a deletion may depend on
     yield from [*deletes, *releases] if state.deleted else [*releases, *deletes]
+
+
+def _awaited(state: JobState, manifest: Manifest) -> Child | None:
+    """The pod of this name that is to go before anybody has reported it: with other labels nobody ever does."""
+    if state.plan is None or state.deleted:
+        return None
+    kind, name, labelled = kind_of(state.api_version, state.kind), Ref.of(manifest).name, _replica_name(manifest)
+    if labelled is not None and labelled in state.replicas and kind.pod_name(state, labelled) == name:
+        return None  # as almost always: its labels are its own
+    for child in kind.children(state):
+        if child.kind == "Pod" and child.name == name and child.replica:
+            replica = state.replicas[child.replica]
+            return child if replica.awaits_pod and replica.attempt == attempt_of(manifest) else None
+    return None
 
 
 def _runs_as_wished(replica: ReplicaState, manifest: Manifest) -> bool:

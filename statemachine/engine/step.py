@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from statemachine.decide import POLICY, decided
 from statemachine.engine.clock import Clock
 from statemachine.engine.undecided import NO_POLICY, Failure, KnownFailures, fallback
-from statemachine.errors import InvariantBroken, SeqConflict
+from statemachine.errors import InvariantBroken, LogUnavailable, SeqConflict
 from statemachine.events import Event
 from statemachine.evolve import fold
 from statemachine.ids import JobUid, Position, Seq
@@ -109,7 +109,9 @@ class Owner:
             self._known_failures.appended()
             self.counts.update(repeats=self._repeats)
             return self._returned()
-        raise InvariantBroken(f"{_ATTEMPTS} conflicts in a row: two writers share this log")
+        raise LogUnavailable(
+            f"another controller writes this log, too, and was quicker {_ATTEMPTS} times in a row: stop one of them"
+        )
 
     async def catch_up(self) -> Sequence[Folded]:
         """What was folded since the last call, after reading to the end of the log. Raises LogUnavailable."""

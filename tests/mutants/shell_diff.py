@@ -32,6 +32,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_DIFF,
     ),
     Mutant(
+        "diff-pod-that-is-to-go-keeps-another-s-labels",
+        _DIFF,
+        "placed = desired_child or _awaited(state, manifest)",
+        "placed = desired_child",
+        _ON_DIFF,
+    ),
+    Mutant(
+        "diff-pod-that-nobody-waits-for-gets-labels",
+        _DIFF,
+        "return child if replica.awaits_pod and replica.attempt == attempt_of(manifest) else None",
+        "return child",
+        _ON_DIFF,
+    ),
+    Mutant(
         "diff-child-that-goes-not-waited-for",
         _DIFF,
         "elif not child.replica and _is_deleting(live_child):",

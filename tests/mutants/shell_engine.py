@@ -46,6 +46,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_OWNER,
     ),
     Mutant(
+        "owner-gives-up-for-good",
+        _STEP,
+        'raise LogUnavailable(\n            f"another',
+        'raise RuntimeError(\n            f"another',
+        _ON_OWNER,
+    ),
+    Mutant(
         "owner-conflict-not-read",
         _STEP,
         "                await self._catch_up()\n                continue\n",

@@ -84,6 +84,28 @@ async def test_entries_that_another_writer_put_in_between_are_folded_in_their_pl
     assert first.reader.tracked(others[0].job).seq == 2
 
 
+async def test_a_writer_that_another_one_is_quicker_than_again_and_again_waits_and_goes_on() -> None:
+    class Contested(MemoryLog):
+        quicker = 0
+
+        async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:
+            if self.quicker:
+                self.quicker -= 1
+                await super().append([draft for draft in drafts if draft.job == "u1"][:1])
+            return await super().append(drafts)
+
+    log = Contested()
+    owner = Owner(log, Reader(), LoopClock(START))
+    observations = causes(life("u1"))
+    log.quicker = 5
+    with pytest.raises(
+        LogUnavailable, match=r"^another controller writes this log, too, .* stop one of them$"
+    ):
+        await owner.take(placeless(observations))
+    assert len(await owner.take(placeless(observations))) == len(observations)
+    assert len(await records(log)) == len(observations)
+
+
 async def test_a_log_that_cannot_be_written_changes_nothing() -> None:
     class Full(MemoryLog):
         async def append(self, drafts: Sequence[EntryDraft]) -> Sequence[Record]:

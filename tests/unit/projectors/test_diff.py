@@ -254,6 +254,18 @@ def test_a_pod_that_the_log_does_not_have_is_the_replica_of_its_name_and_gets_th
     assert relabel == Relabel(Ref.of(edited), "worker-0.1", wished)
 
 
+@pytest.mark.parametrize("labels", [{}, {"replica-type": "worker", "replica-index": "1"}])
+def test_a_pod_that_is_to_go_before_the_log_has_it_gets_its_labels_back_too(labels: dict[str, str]) -> None:
+    story, edited = Story(workers(2)).submit(), pod()
+    wished = story.children["Pod/mnist-7ac1b-worker-0"]["metadata"]["labels"]
+    edited["metadata"]["labels"] = labels
+    story.pause()
+    relabels = [write for write in writes(story, [edited]) if isinstance(write, Relabel)]
+    assert relabels == [Relabel(Ref.of(edited), "worker-0.1", wished)]
+    story.gone("worker-0")
+    assert not any(isinstance(write, Relabel) for write in writes(story, [edited])), "nobody waits for it"
+
+
 def test_a_pod_that_the_log_has_is_its_replica_s_with_any_labels() -> None:
     story, edited = running(), pod()
     edited["metadata"]["labels"] = {"replica-type": "worker", "replica-index": "1"}
