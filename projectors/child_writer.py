@@ -249,7 +249,10 @@ class ChildWriter:
         *,
         labels: Mapping[str, str] | None = None,
     ) -> Done:
-        taken = await take_back(self._cluster, state, pod, attempt, labels=labels, evidence=self._evidence)
+        uid = pod["metadata"]["uid"]
+        has_its_end = any(replica.uid == uid and replica.ended for replica in state.replicas.values())
+        evidence = self._evidence and not has_its_end
+        taken = await take_back(self._cluster, state, pod, attempt, labels=labels, evidence=evidence)
         return Done.NOT_THERE if taken else Done.DONE
 
     async def _report(self, ref: Ref, uid: str) -> Done:

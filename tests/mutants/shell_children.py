@@ -123,6 +123,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "size = _FIRST_BATCH",
         _ON_CHILDREN,
     ),
+    Mutant(
+        "children-pods-that-were-released-are-held-again",
+        _WRITER,
+        "evidence = self._evidence and not has_its_end",
+        "evidence = self._evidence",
+        _ON_CALLS,
+    ),
     Mutant("children-batches-do-not-grow", _CHILDREN, "size *= 2", "size *= 1", _ON_CALLS),
     Mutant(
         "children-go-on-after-a-refusal",

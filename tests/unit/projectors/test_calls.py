@@ -212,6 +212,20 @@ async def test_a_terminating_pod_gets_no_finalizer_when_it_is_taken_back() -> No
 
 
 @on_simulated_time
+async def test_a_pod_whose_end_the_log_has_gets_no_finalizer_when_it_is_taken_back() -> None:
+    """It was released, and nothing may ask for another visit."""
+    visits = Visits(Story(workers(2)).submit())
+    pod = with_pod(visits)
+    visits.story.pod("worker-1", "Running").pod("worker-0", "Succeeded", uid=pod["metadata"]["uid"])
+    visits.knows()
+    visits.cluster.objects.patch(Ref.of(pod), {"metadata": {"ownerReferences": None}})
+    await visits.visit()
+    (call,) = visits.cluster.made("patch")
+    assert call.merge["metadata"]["ownerReferences"]
+    assert "finalizers" not in call.merge["metadata"]
+
+
+@on_simulated_time
 async def test_a_job_that_is_being_deleted_takes_no_pod_back() -> None:
     visits = Visits(Story(workers(1)).submit())
     pod = visits.put(POD, **{ATTEMPT: "1"})
