@@ -49,7 +49,7 @@ class HistoryProjector:
         self._log, self._database, self._partition = log, database, partition
         self._reader: Reader | None = None
         self._beside: Reader | None = None
-        self._past = PastStates(log, database, 0)
+        self._past = PastStates(log, database, partition, 0)
 
     async def advance(self) -> None:
         """The view is at the end of the log as it was when this was called.
@@ -92,15 +92,15 @@ class HistoryProjector:
                 f"the history in {self._database} is at position {reached} of partition {self._partition}, and the "
                 f"log ends at {end}: it was made from another log; `jobledger history --rebuild` makes it anew"
             )
-        self._past = PastStates(self._log, self._database, reached)
+        self._past = PastStates(self._log, self._database, self._partition, reached)
         if self._beside is not None and self._beside.position == reached:
             return self._beside.copy(decode_brief)
         return await self._past.resume()
 
     async def _take(self, reader: Reader, records: Sequence[Record]) -> bool:
-        """Puts `records` into the view; False if the view ends before they begin."""
+        """Puts `records` into the view; False if it ends before they begin, or before what it said of their jobs."""
         await self._past.know(reader, {record.job for record in records})
-        since = reader.position
+        since = max(reader.position, self._past.seen)
         steps: list[Step] = []
         for record in records:
             folded = reader.accept(record)

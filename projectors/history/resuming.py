@@ -17,17 +17,20 @@ from statemachine.log.reader import Reader
 from statemachine.state import STATE_VERSION
 
 _AT_A_TIME: Final = 500
-_LAST: Final = "SELECT uid, last_seq FROM history_jobs WHERE uid IN ({})"
-_CLOSED: Final = """SELECT uid, last_seq FROM history_jobs WHERE uid IN ({}) AND NOT EXISTS
+_LAST: Final = """SELECT uid, last_seq, position FROM history_jobs, history_positions
+    WHERE history_positions.partition = $1 AND uid IN ({})"""
+_CLOSED: Final = f"""{_LAST} AND NOT EXISTS
     (SELECT 1 FROM history_listing WHERE history_listing.uid = history_jobs.uid)"""
 """The jobs of these that are closed: no list has them any more."""
 
 
 class PastStates:
-    """The states of jobs as of position `upto` of `log`, where the view in `database` is."""
+    """The states of jobs as of position `upto` of `log`, where the view of `partition` in `database` is."""
 
-    def __init__(self, log: EventLog, database: Database, upto: Position) -> None:
-        self._log, self._database, self._upto = log, database, upto
+    def __init__(self, log: EventLog, database: Database, partition: int, upto: Position) -> None:
+        self._log, self._database, self._partition, self._upto = log, database, partition, upto
+        self.seen: Position = upto
+        """How far the view was when it was asked last: another process may have brought it there."""
         self._snapshots: dict[JobUid, Snapshot] = {}
         self._whole = upto == 0
 
@@ -99,9 +102,12 @@ class PastStates:
         """The number of the last entry that the view has of every job that the query selects."""
         seqs: dict[JobUid, Seq] = {}
         for some in _parts(jobs):
-            places = ", ".join(f"${number}" for number, _ in enumerate(some, 1))
-            rows = await self._database.fetch(query.format(places), *some)
-            seqs |= {JobUid(uid): seq for uid, seq in rows}
+            places = ", ".join(f"${number}" for number, _ in enumerate(some, 2))
+            for uid, seq, position in await self._database.fetch(
+                query.format(places), self._partition, *some
+            ):
+                seqs[JobUid(uid)] = seq
+                self.seen = max(self.seen, position)
         return seqs
 
 

@@ -22,6 +22,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_VIEW,
     ),
     Mutant(
+        "history-what-a-view-told-that-was-put-back-is-believed",
+        _PROJECTOR,
+        "since = max(reader.position, self._past.seen)",
+        "since = reader.position",
+        ("tests/unit/test_history_sqlite.py",),
+    ),
+    Mutant(
         "history-view-set-back-is-ignored",
         _PROJECTOR,
         "fits = reached.position >= since",

@@ -3,19 +3,22 @@
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from projectors.history import History, HistoryProjector, SqliteDatabase
 from projectors.history.sqlite import text
 from statemachine.errors import LogUnavailable, StoreUnusable
+from statemachine.events import JobClosed, JobDeleted
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.port import Record, Saved
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.store import SqliteStore
+from tests.support.faulty_store import MemoryStore
 from tests.support.history_rows import jobs_of
-from tests.support.logs import JOB, OTHER, admitted, chain, history
+from tests.support.logs import JOB, OTHER, START, accepted, admitted, chain, history
 from tests.support.memory_log import MemoryLog
 
 
@@ -94,6 +97,40 @@ async def test_a_view_goes_on_beside_a_reader_and_reads_snapshots_only_where_tha
     assert [entry.seq for entry in await projector.history.entries(JOB)] == [1, 2, 3, 4]
     assert [job.uid for job in await jobs_of(projector.history)] == [OTHER, JOB]
     await store.close()
+
+
+class PutBack(SqliteDatabase):
+    """Another process brings the view on, and the copy of before is put back when the view has told of a job."""
+
+    def __init__(self, store: MemoryStore, log: MemoryLog) -> None:
+        super().__init__(cast(SqliteStore, store))
+        self._memory, self._before = store, store.copy()
+        self._other = HistoryProjector(log, store.database())
+        self.meets = 1
+
+    async def fetch(self, sql: str, *values: object) -> Sequence[Sequence[Any]]:
+        """See Database."""
+        if "last_seq" not in sql or not self.meets:
+            return await super().fetch(sql, *values)
+        self.meets -= 1
+        await self._other.advance()
+        rows = await super().fetch(sql, *values)
+        self._memory.put_back(self._before)
+        return rows
+
+
+async def test_a_view_that_is_put_back_while_it_is_brought_on_is_made_whole() -> None:
+    log, store = MemoryLog(), MemoryStore()
+    life = chain(admitted(), accepted(1), (JobDeleted(at=START),), (JobClosed(),))
+    await log.append(life[:1])
+    await HistoryProjector(log, store.database()).advance()
+    reader = Reader()
+    await reader.recover(log)
+    await log.save_snapshots(reader.position, reader.unsaved())
+    await log.append(life[1:])
+    projector = HistoryProjector(log, PutBack(store, log))
+    await projector.advance()
+    assert [entry.seq for entry in await projector.history.entries(JOB)] == [1, 2, 3, 4]
 
 
 async def test_tables_of_another_layout_are_made_anew(log: SqliteLog, projector: HistoryProjector) -> None:
