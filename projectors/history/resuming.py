@@ -19,7 +19,8 @@ from statemachine.state import STATE_VERSION
 _AT_A_TIME: Final = 500
 _LAST: Final = """SELECT uid, last_seq, position FROM history_jobs, history_positions
     WHERE history_positions.partition = $1 AND uid IN ({})"""
-_CLOSED: Final = f"""{_LAST} AND NOT EXISTS
+_CLOSED: Final = """SELECT uid, last_seq, position FROM history_jobs, history_positions
+    WHERE history_positions.partition = $1 AND uid IN ({}) AND NOT EXISTS
     (SELECT 1 FROM history_listing WHERE history_listing.uid = history_jobs.uid)"""
 """The jobs of these that are closed: no list has them any more."""
 

@@ -85,7 +85,13 @@ class PodRegister:
 
     def _knowable(self, pod: PodLife) -> bool:
         """Its existence could not be missed: something held it until it was seen, or it was seen."""
-        return (pod.held and pod.uid not in self.forced) or self.is_in_log(pod.uid)
+        if self.is_in_log(pod.uid):
+            return True
+        return pod.held and pod.uid not in self.forced and not self.is_nobody_s(pod.uid)
+
+    def is_nobody_s(self, uid: PodUid) -> bool:
+        """Somebody changed its labels and took its owner away: only the log could tell whose it is (spec R3)."""
+        return uid in self.relabelled and uid in self.stripped and not self.is_in_log(uid)
 
     def is_in_log(self, uid: PodUid) -> bool:
         """Some entry of its job names the pod: a history of another release may use the same uid."""

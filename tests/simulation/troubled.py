@@ -6,7 +6,6 @@ from typing import ClassVar, Final
 
 from k8s_bridge.observe import is_controlled, is_in_sight
 from k8s_bridge.port import Cluster, Manifest
-from statemachine.ids import PodUid
 from tests.simulation import chaos, chaos_cluster, chaos_log, chaos_parts
 from tests.simulation.chaos import Action
 from tests.simulation.shapes import NAMESPACE, Script
@@ -81,9 +80,5 @@ class TroubledWorld(World):
             if life.key[0] not in jobs:
                 self.note(f"pod {pod['metadata']['name']} {life.uid} is nobody's, and removed")
                 self.cluster.delete_pod(NAMESPACE, pod["metadata"]["name"], force=True)
-            elif not pod["metadata"].get("labels") or self._has_strange_labels(life.uid):
+            elif not pod["metadata"].get("labels") or self.pods.is_nobody_s(life.uid):
                 self.delete_pod(pod, force=True)  # the job may wait for the name
-
-    def _has_strange_labels(self, uid: PodUid) -> bool:
-        """A pod without an owner is taken back only if the log has it, or if all labels are its job's (spec R3)."""
-        return uid in self.pods.relabelled and not self.pods.is_in_log(uid)
