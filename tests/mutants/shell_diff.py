@@ -69,7 +69,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "diff-edited-labels-are-believed",
         _DIFF,
-        "if desired_child is not None and _replica_name(manifest) != desired_child.replica:",
+        "if placed is not None and _replica_name(manifest) != placed.replica:",
         "if False:",
         _ON_DIFF,
     ),

@@ -22,7 +22,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_VIEW,
     ),
     Mutant(
-        "history-what-a-view-told-that-was-put-back-is-believed",
+        "history-a-view-that-was-put-back-is-believed",
         _PROJECTOR,
         "since = max(reader.position, self._past.seen)",
         "since = reader.position",

@@ -100,7 +100,7 @@ async def test_a_view_goes_on_beside_a_reader_and_reads_snapshots_only_where_tha
 
 
 class PutBack(SqliteDatabase):
-    """Another process brings the view on, and the copy of before is put back when the view has told of a job."""
+    """Another process brings the view on; its copy is put back once the view has said that a job is closed."""
 
     def __init__(self, store: MemoryStore, log: MemoryLog) -> None:
         super().__init__(cast(SqliteStore, store))
