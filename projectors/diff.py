@@ -234,11 +234,8 @@ def _awaited(state: JobState, manifest: Manifest) -> Child | None:
     """The pod of this name that is to go before anybody has reported it: with other labels nobody ever does."""
     if state.plan is None or state.deleted:
         return None
-    kind, name, labelled = (
-        kind_of(state.api_version, state.kind),
-        Ref.of(manifest).name,
-        _replica_name(manifest),
-    )
+    kind, name = kind_of(state.api_version, state.kind), manifest["metadata"]["name"]
+    labelled = _replica_name(manifest)
     if labelled is not None and labelled in state.replicas and kind.pod_name(state, labelled) == name:
         return None  # as almost always: its labels are its own
     for child in kind.children(state):
