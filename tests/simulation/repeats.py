@@ -4,6 +4,7 @@ from statemachine import events as e
 from statemachine.decide import decide
 from statemachine.evolve import fold
 from statemachine.observations import ChildObserved, JobObserved, WriteRefused
+from statemachine.state import JobState
 from tests.simulation.histories import LoggedEntry, Story
 from tests.simulation.verdicts import Excuse, Verdicts
 from tests.simulation.world import World
@@ -25,18 +26,26 @@ def repeats_say_nothing(_: World, story: Story) -> Verdicts:
 def _labels_before(story: Story, step: LoggedEntry) -> tuple[e.Event, ...]:
     """What a report says again whose labels were changed since, in one generation of the job; empty for any other.
 
-    And for one that says its version: older releases did not.
+    And for one whose version tells that it is old: older releases named none, and a cluster that is put back uses
+    versions again (ADR 0046).
     """
     observation, newest = step.entry.cause, _newest_labels(story)
-    if not isinstance(observation, JobObserved) or observation.version:
+    if not isinstance(observation, JobObserved) or observation.generation != story.state.generation:
         return ()
     if newest is None or newest.record.seq <= step.record.seq:
         return ()
-    return (
-        (e.LabelsChanged(labels=observation.labels),)
-        if observation.generation == story.state.generation
-        else ()
-    )
+    if observation.version and not _is_put_back(story.state, observation):
+        return ()
+    version, written = observation.version, observation.written_at
+    return (e.LabelsChanged(labels=observation.labels, version=version, written_at=written),)
+
+
+def _is_put_back(state: JobState, observation: JobObserved) -> bool:
+    """The labels that are known have a lower version, and were written later."""
+    now, then = observation.written_at, state.labels_written
+    if now is None or then is None:
+        return False
+    return 0 < state.labels_version < observation.version and now < then
 
 
 def _are_made_good(story: Story, said: tuple[e.Event, ...]) -> bool:

@@ -1,6 +1,7 @@
 """What the rules of repeats and labels let pass: labels from before, which the newest report makes good."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +13,7 @@ from statemachine.ids import Seq
 from statemachine.log.port import Record
 from statemachine.observations import JobObserved
 from statemachine.state import JobState
+from tests.histories import lives
 from tests.simulation.at_rest import labels_are_those_of_the_object
 from tests.simulation.histories import Story
 from tests.simulation.repeats import repeats_say_nothing
@@ -76,6 +78,14 @@ def test_labels_of_a_known_version_are_excused_nowhere() -> None:
         story.labels = {"colour": colour}
         story.submit(version=version)
     assert verdicts(story) == [None, None, None]
+
+
+def test_labels_from_before_a_cluster_was_put_back_are_excused_until_their_version_comes_again() -> None:
+    story = lives.labelled_by_version()
+    assert [said for said in verdicts(story) if said] == [EXCUSED]
+    story.labels = {"colour": "white"}
+    story.submit(version=31, written_at=datetime(2024, 1, 9, 15, 2, tzinfo=UTC))
+    assert not any(verdicts(story))
 
 
 @pytest.mark.parametrize(

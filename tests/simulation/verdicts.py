@@ -49,7 +49,8 @@ EXEMPTIONS: Final = {
     "snapshot damaged": Exemption("somebody changed its bytes, and no newer one was saved", 0.04),
     "report of the present": Exemption("refusals and TensorBoards go to and fro: an old report is news", 0.3),
     "labels from before": Exemption(
-        "older releases named no version of a job: an old report of labels is news, and the newest makes it good",
+        "an older release named no version of a job, or a cluster was put back and uses versions again: old labels "
+        "are news, and the newest report makes them good",
         0.05,
     ),
     "controller killed before rest": Exemption(
