@@ -23,6 +23,7 @@ _ON_FILE: Final = (_AT + "test_storefile.py",)
 _ON_PORT: Final = (_PORT,)
 _ON_INBOX: Final = ("tests/ports/test_inbox.py",)
 _ON_SEALS: Final = (_AT + "test_seals.py",)
+_ON_READER: Final = (_AT + "test_reader.py",)
 _ON_ROOM: Final = (_AT + "test_room.py",)
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
@@ -229,9 +230,9 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "memory-dropped-snapshots-cover",
         _MEMORY,
-        "        self._snapshots.clear()\n        self._covered = 0\n",
-        "        self._snapshots.clear()\n",
-        _ON_PORT,
+        "        self._covered = self._source = 0\n",
+        "        self._source = 0\n",
+        _ON_READER,
     ),
     Mutant(
         "inbox-late-acknowledgement-takes-more",

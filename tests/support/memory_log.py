@@ -117,7 +117,7 @@ class MemoryLog:
     def forget_snapshots(self) -> None:
         """Somebody deletes all of them."""
         self._snapshots.clear()
-        self._covered = 0
+        self._covered = self._source = 0
 
     async def checkpoint(self, reader: str) -> Position:
         """See EventLog."""
