@@ -25,7 +25,7 @@ def manifest(chance: Random, name: str) -> Manifest:
     spec: Spec = {"pytorchReplicaSpecs": specs, "runPolicy": _run_policy(chance)}
     if chance.random() < 0.3:
         spec["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 4}
-        if chance.random() < 0.5:
+        if chance.random() < 0.8:
             spec["elasticPolicy"]["metrics"] = [{"type": "Resource"}]
     if chance.random() < 1 / 15:
         del specs["Worker"]["template"]["spec"]["containers"][0]["image"]
