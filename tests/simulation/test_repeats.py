@@ -48,6 +48,12 @@ def of_any_generation(state: JobState, observation: JobObserved) -> Iterator[Any
         yield LabelsChanged(labels=observation.labels)
 
 
+def of_any_version(state: JobState, observation: JobObserved) -> Iterator[Any]:
+    if observation.labels != state.labels:
+        version, written = observation.version, observation.written_at
+        yield LabelsChanged(labels=observation.labels, version=version, written_at=written)
+
+
 def added_to_those_known(state: JobState, observation: JobObserved) -> Iterator[Any]:
     if not observation.labels.items() <= state.labels.items():
         yield LabelsChanged(labels={**state.labels, **observation.labels, "late": "yes"})
@@ -86,6 +92,13 @@ def test_labels_from_before_a_cluster_was_put_back_are_excused_until_their_versi
     story.labels = {"colour": "white"}
     story.submit(version=31, written_at=datetime(2024, 1, 9, 15, 2, tzinfo=UTC))
     assert not any(verdicts(story))
+
+
+def test_labels_of_an_older_version_and_an_earlier_time_are_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("statemachine.rules.admission"), "relabelled", of_any_version)
+    wrong, excused = (verdicts(lives.labelled_by_version())[index] for index in (2, 3))
+    assert isinstance(wrong, str)
+    assert excused == EXCUSED
 
 
 @pytest.mark.parametrize(
