@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from typing import Final
 
 from statemachine.engine.clock import Clock
@@ -20,6 +21,9 @@ _BATCH: Final = 256
 _QUEUE: Final = 4096
 _RETRY: Final = 0.2
 """Seconds between attempts while the log cannot be written."""
+
+_OTHERS: Final = 30.0
+"""Seconds between two reads of what another process has written that was believed dead, or believes this one so."""
 
 _Asker = asyncio.Future[None]
 """Stands in the queue, and is done when everything before it is in the log."""
@@ -54,6 +58,18 @@ class Engine(Decisions):
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._timers.run(), name="timers")
             tasks.create_task(self._decide(), name="engine")
+            tasks.create_task(self._follow_others(), name="others")
+
+    async def _follow_others(self) -> None:
+        """Reads now and then what another owner has written: nothing here may ever be observed of it.
+
+        Views and timers wait for an entry that was written after this owner had recovered, by one that was believed
+        dead.
+        """
+        while True:
+            await asyncio.sleep(_OTHERS)
+            with suppress(LogUnavailable):
+                await self._read_what_others_wrote()
 
     async def _decide(self) -> None:
         while True:

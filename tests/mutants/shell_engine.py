@@ -215,9 +215,23 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "engine-fresh-without-what-others-wrote",
         _EMBEDDED,
-        "        await self._read_what_others_wrote()\n",
-        "",
+        "        await self._read_what_others_wrote()\n\n    async def _queue_taken",
+        "\n    async def _queue_taken",
         _ON_FRESH,
+    ),
+    Mutant(
+        "engine-what-others-wrote-unread-without-an-observation",
+        _EMBEDDED,
+        '            tasks.create_task(self._follow_others(), name="others")\n',
+        "",
+        _ON_EMBEDDED,
+    ),
+    Mutant(
+        "engine-ends-when-what-others-wrote-cannot-be-read",
+        _EMBEDDED,
+        "            with suppress(LogUnavailable):\n",
+        "            with suppress():\n",
+        _ON_EMBEDDED,
     ),
     Mutant(
         "engine-what-others-wrote-not-announced",

@@ -27,7 +27,7 @@ class Log(MemoryLog):
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_down = False
+        self.is_down = self.is_unreadable = False
         self.sizes: list[int] = []
         self.saves = 0
 
@@ -42,6 +42,11 @@ class Log(MemoryLog):
         self._refuse()
         self.saves += 1
         await super().save_snapshots(position, snapshots, source)
+
+    async def end(self) -> Position:
+        if self.is_unreadable:
+            raise LogUnavailable("the disk does not answer")
+        return await super().end()
 
     def _refuse(self) -> None:
         if self.is_down:
@@ -109,6 +114,33 @@ async def test_timers_that_the_log_knows_of_are_set_at_the_start() -> None:
         assert not reader.tracked(UID).state.is_final
         await asyncio.sleep(2)
         assert reader.tracked(UID).state.phase is Phase.FAILED
+
+
+@on_simulated_time
+async def test_what_an_owner_wrote_that_was_believed_dead_is_read_though_nothing_is_observed() -> None:
+    """Seed 6334 (-k kubeflow): the entry set a timer, and only its writer, which died, knew of it."""
+    story, log = Story(workers(1, runPolicy={"activeDeadlineSeconds": 40})).submit(), Log()
+    async with running(log) as (younger, reader):
+        phases: list[Phase] = []
+        younger.listeners.append(lambda folded: phases.append(folded.state.phase))
+        await log.append([EntryDraft(story.uid, seq, body) for seq, body in enumerate(story.bodies, 1)])
+        await asyncio.sleep(31)
+        assert phases == [Phase.PENDING]
+        await asyncio.sleep(10)
+        assert reader.tracked(UID).state.phase is Phase.FAILED
+
+
+@on_simulated_time
+async def test_so_is_what_was_written_while_the_log_could_not_be_read() -> None:
+    story, log = Story(workers(1)).submit(), Log()
+    async with running(log) as (_, reader):
+        await log.append([EntryDraft(story.uid, seq, body) for seq, body in enumerate(story.bodies, 1)])
+        log.is_unreadable = True
+        await asyncio.sleep(31)
+        assert reader.position == 0
+        log.is_unreadable = False
+        await asyncio.sleep(30)
+        assert reader.position == len(story.bodies)
 
 
 @on_simulated_time
