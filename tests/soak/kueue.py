@@ -18,8 +18,6 @@ from tests.harness.queueing import KUEUE, Kueue
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import SIMULATED, Jobs
 
-pytestmark = [pytest.mark.integration]
-
 _LONG: Final = 180.0
 
 QUEUE: Final = "kueue.x-k8s.io/queue-name"

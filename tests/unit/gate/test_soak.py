@@ -1,5 +1,6 @@
 """How a soak takes turns, goes on after it was stopped, and what it makes of what its parts say."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -66,6 +67,17 @@ def test_the_tests_that_a_part_names_are_there() -> None:
     for path, _, function in (word.partition("::") for word in words):
         assert (ROOT / path).exists()
         assert not function or f"def {function}(" in (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_long_runs_that_no_gate_collects_can_be_collected() -> None:
+    """They need no marker, and were refused for a while as tests with servers in the wrong folder."""
+    files = {word for part in PARTS for word in part.command if word.startswith("tests/soak/")}
+    assert len(files) >= 2
+    options = ("-p", "no:cacheprovider", "-q", "--collect-only")
+    command = (sys.executable, "-m", "pytest", *options, *sorted(files))
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all(file in done.stdout for file in files)
 
 
 STOP = "import os, signal, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(60)"
