@@ -17,7 +17,7 @@ from statemachine.log.codec import decode
 from statemachine.log.entry import REFERRING
 from tests.gate.changed import ROOT
 from tests.gate.checkout import checkout
-from tests.harness import Cluster, wait_for
+from tests.harness import Cluster, program, wait_for
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, job, replica_type
 from tests.support.cluster_log import Ledger, comes_to_rest
@@ -27,7 +27,9 @@ pytestmark = pytest.mark.timeout(600)
 OLDER: Final = "a5621e76d41a387b9a3d05f8901246ee61bbc375"
 
 ENGINE: Final = frozenset({Role.ENGINE})
-OTHERS: Final = frozenset({Role.BRIDGE, Role.PROJECTORS})
+BRIDGE: Final = frozenset({Role.BRIDGE})
+PROJECTORS: Final = frozenset({Role.PROJECTORS})
+OTHERS: Final = BRIDGE | PROJECTORS
 
 Start = Callable[[frozenset[Role], bool], ControllerProcess]
 
@@ -129,11 +131,27 @@ def test_with_a_newer_engine_older_projectors_go_on_with_what_they_can_read_and_
 def test_with_an_older_engine_newer_projectors_do_all_that_there_is_to_do(
     start: Start, jobs: Jobs, store: Path
 ) -> None:
-    start(ENGINE, True), start(OTHERS, False)
+    start(ENGINE, True), start(BRIDGE, True), start(PROJECTORS, False)
     jobs.apply(job("train", replica_type("worker", 2)))
     jobs.wait("train", "aggregate.running", 2)
     fail_a_worker(jobs, "train")
     succeed(jobs, store, "train")
+
+
+def test_what_a_newer_bridge_says_to_an_older_engine_is_decided_when_a_newer_one_retries_it(
+    start: Start, jobs: Jobs, store: Path
+) -> None:
+    """Engines are upgraded first. Source: docs/operations.md, Upgrade."""
+    older, _ = start(ENGINE, True), start(OTHERS, False)
+    jobs.apply(job("train", replica_type("worker", 2)))
+    wait_for("the older release cannot read it", lambda: "an observation cannot be read" in older.latest)
+    assert older.stop() == 0, older.latest
+    start(ENGINE, False)
+    retried = program.run("dead-letters", "retry", "--all", "--store", str(store))
+    assert retried.returncode == 0, retried.stderr
+    jobs.wait("train", "aggregate.running", 2)
+    fail_a_worker(jobs, "train")
+    end_all(jobs, "train")
 
 
 def test_a_release_that_is_put_back_leaves_a_job_alone_whose_history_it_cannot_read_and_goes_on_with_others(
