@@ -16,6 +16,7 @@ import pytest
 from tests.harness import wait_for
 from tests.integration.browser import PATIENCE, ROOT, axe, barriers, browser, held, once_made
 from tests.integration.cli_words import Place, script
+from tests.support.http import PLAIN
 from tests.support.repetition import SCREENS
 
 if TYPE_CHECKING:
@@ -73,10 +74,10 @@ class Site:
 
     def submit(self, *jobs: dict[str, Any]) -> None:
         for job in jobs:
-            httpx.post(f"{self.address}/v1/jobs", json=job).raise_for_status()
+            PLAIN.post(f"{self.address}/v1/jobs", json=job).raise_for_status()
 
     def job(self, name: str) -> dict[str, Any]:
-        answer: dict[str, Any] = httpx.get(f"{self.address}/v1/jobs/default/{name}").json()
+        answer: dict[str, Any] = PLAIN.get(f"{self.address}/v1/jobs/default/{name}").json()
         return answer
 
 

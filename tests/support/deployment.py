@@ -48,7 +48,7 @@ def without_helms(objects: list[Manifest]) -> list[Manifest]:
 
 def documents(text: str) -> list[Manifest]:
     """The objects in a YAML stream."""
-    return [manifest for manifest in yaml.safe_load_all(text) if manifest]
+    return [manifest for manifest in yaml.load_all(text, Loader=yaml.CSafeLoader) if manifest]
 
 
 @contextmanager

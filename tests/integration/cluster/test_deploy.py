@@ -40,6 +40,7 @@ from tests.support.deployment import (
     volume,
     without_helms,
 )
+from tests.support.http import PLAIN
 
 pytestmark = pytest.mark.integration
 
@@ -745,7 +746,7 @@ def is_ready(process: ControllerProcess) -> bool:
     assert process.is_running, process.said
     url = address(process)
     try:
-        return url is not None and all(httpx.get(url + path).is_success for path in ("/healthz", "/readyz"))
+        return url is not None and all(PLAIN.get(url + path).is_success for path in ("/healthz", "/readyz"))
     except httpx.TransportError:
         return False
 

@@ -15,6 +15,7 @@ from tests.support.accounts import signed
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, job, replica_type
 from tests.support.cluster_people import ANY, JOBS, Person
+from tests.support.http import PLAIN
 
 pytestmark = pytest.mark.integration
 
@@ -56,7 +57,7 @@ def person(job_crds: Cluster, home: str, tmp_path: Path) -> Person:
 
 def ask(address: str, path: str, token: str, method: str = "GET", **request: Any) -> httpx.Response:
     headers = {"X-Jobledger-Token": token} if token else {}
-    return httpx.request(method, f"{address}{path}", headers=headers, timeout=30, **request)
+    return PLAIN.request(method, f"{address}{path}", headers=headers, timeout=30, **request)
 
 
 def said(response: httpx.Response, status: int) -> str:
@@ -144,7 +145,7 @@ def test_the_history_names_who_the_token_belongs_to(address: str, jobs: Jobs, pe
     jobs.wait("paused", "phase", "Running")
     path = f"/v1/jobs/{home}/paused/pause"
     headers = {"Authorization": f"Bearer {person.token}", "X-Jobledger-Actor": "mallory"}
-    assert httpx.post(address + path, headers=headers, timeout=30).status_code == 200
+    assert PLAIN.post(address + path, headers=headers, timeout=30).status_code == 200
     jobs.wait("paused", "phase", "Paused")
     text = ask(address, f"/v1/lives/{home}/paused/history", person.token).json()["text"]
     assert f"by {person.name}" in text
@@ -159,7 +160,7 @@ def test_a_watch_ends_when_its_right_is_taken_away(
     subject = f"--serviceaccount={home}:{person.account}"
     job_crds.kubectl("create", "rolebinding", role, f"--role={role}", subject, "-n", home)
     headers = {"X-Jobledger-Token": person.token}
-    with httpx.stream("GET", f"{address}/v1/watch?namespace={home}", headers=headers, timeout=60) as stream:
+    with PLAIN.stream("GET", f"{address}/v1/watch?namespace={home}", headers=headers, timeout=60) as stream:
         sent = (json.loads(line) for line in stream.iter_lines())
         assert next(sent)["type"] == "ADDED"
         job_crds.kubectl("delete", "rolebinding", role, "-n", home)

@@ -20,6 +20,7 @@ from tests.harness import Cluster, wait_for
 from tests.support.cluster_controller import ControllerProcess
 from tests.support.cluster_jobs import Jobs, job, replica_type
 from tests.support.cluster_log import Ledger, comes_to_rest
+from tests.support.http import PLAIN
 from tests.support.line import Line
 from tests.support.seeds import chance
 
@@ -44,7 +45,7 @@ class Process(ControllerProcess):
     def ask(self, path: str) -> tuple[int, dict[str, Any]]:
         """What it answers: status and body; nothing while it does not listen."""
         try:
-            answer = httpx.get(
+            answer = PLAIN.get(
                 f"{self.address}{path}", headers={"Authorization": f"Bearer {self._token}"}, timeout=10
             )
         except (httpx.HTTPError, httpx.UnsupportedProtocol):

@@ -24,6 +24,7 @@ from statemachine.observations import Observation
 from tests.harness import program, wait_for
 from tests.harness.broker import Kafka
 from tests.harness.fixtures import LEDGER_PARTITIONS, fresh_address, ledger_topics_on
+from tests.support.http import PLAIN
 from tests.support.scenario import Story, workers
 
 pytestmark = pytest.mark.integration
@@ -48,7 +49,7 @@ class Engine:
         """What it answers; nothing while it does not listen."""
         match = re.search(r"address +(http://\S+)", self.said)
         try:
-            return httpx.get(f"{match[1]}{path}" if match else "", timeout=10)
+            return PLAIN.get(f"{match[1]}{path}" if match else "", timeout=10)
         except (httpx.HTTPError, httpx.UnsupportedProtocol):
             return None
 
