@@ -184,7 +184,8 @@ async def test_wrappers_that_are_written_again_start_the_programs_of_this_machin
             assert [name for name, text in wrappers.items() if f'"{name}"' in text] == []
             (tmp_path / "go").touch()
             lines = (await said(second, WORKERS[0])).splitlines()
-            assert (lines[0].rpartition("/")[2], lines[-1]) == ("ssh", "both")
+            assert lines[0].rpartition("/")[2] == "ssh"
+            assert "both" in lines[1:]  # the server goes to the background, and may speak last
         finally:
             await second.delete(ref, grace=0)
             await gone(second, ref)
