@@ -5,6 +5,7 @@ import builtins
 import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -54,12 +55,12 @@ class Mutant:
             raise Stale(f"{self.name}: {self.module} has its old text {count} times, not once")
         result = source.replace(self.old, self.new)
         try:
-            same = ast.dump(ast.parse(result)) == ast.dump(ast.parse(source))
+            same = ast.dump(ast.parse(result)) == _program(source)
         except SyntaxError as error:
             raise Stale(f"{self.name}: the mutant is not Python: {error}") from error
         if same:
             raise Stale(f"{self.name}: the mutant is the same program")
-        if unbound := _unbound(result) - _unbound(source):
+        if unbound := _unbound(result) - _unbound_before(source):
             raise Stale(f"{self.name}: the mutant reads {', '.join(sorted(unbound))}, which nothing binds")
         return result
 
@@ -76,6 +77,16 @@ class Mutant:
             raise Stale(f"{self.name}: no test is named that would fail")
         for test in self.tests:
             _exists(self.name, test)
+
+
+@lru_cache(maxsize=4)  # mutants of a module follow one another
+def _program(source: str) -> str:
+    return ast.dump(ast.parse(source))
+
+
+@lru_cache(maxsize=4)
+def _unbound_before(source: str) -> set[str]:
+    return _unbound(source)
 
 
 def _unbound(source: str) -> set[str]:

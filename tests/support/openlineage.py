@@ -3,6 +3,7 @@
 import types
 from collections.abc import Mapping
 from enum import Enum
+from functools import cache
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import attr
@@ -72,8 +73,7 @@ def _read(kind: Any, value: Any, path: str) -> Any:
 
 
 def _object(kind: Any, fields: Mapping[str, Any], path: str) -> Any:
-    hints = get_type_hints(kind)
-    known = {field.name: field for field in attr.fields(kind)}
+    hints, known = _fields(kind)
     if strange := fields.keys() - known.keys():
         raise TypeError(f"{path} has no {', '.join(sorted(strange))}")
     given = {
@@ -82,6 +82,12 @@ def _object(kind: Any, fields: Mapping[str, Any], path: str) -> Any:
         if name not in _MADE
     }
     return kind(**given)
+
+
+@cache
+def _fields(kind: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The fields' types, and the fields, by name. To work out the types takes longer than to read an event."""
+    return get_type_hints(kind), {field.name: field for field in attr.fields(kind)}
 
 
 def _of(kind: Any, value: Any, path: str) -> Any:

@@ -3,7 +3,6 @@
 import copy
 import json
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, cast
 
 import pytest
@@ -30,18 +29,23 @@ RUN = "0195e0f1-6e4b-7cc7-8a4e-0a1b2c3d4e5f"
 TOP = "0195e0f1-0000-7cc7-8a4e-0a1b2c3d4e5f"
 
 
-@cache
+Runs = Sequence[list[dict[str, Any]]]
+"""What was emitted of jobs, each."""
+
+
+@pytest.fixture(scope="module")
 def emissions() -> Sequence[Emitted]:
     return [of_life(life) for life in (*lives(), *random_lives.lives(sized(50, 2_000), chance(15)))]
 
 
-def all_runs() -> Sequence[list[dict[str, Any]]]:
-    return [emission.runs for emission in emissions() if emission.runs]
+@pytest.fixture(scope="module")
+def all_runs(emissions: Sequence[Emitted]) -> Runs:
+    return [emission.runs for emission in emissions if emission.runs]
 
 
-def test_every_run_has_one_start_and_at_most_one_end_which_is_the_last() -> None:
+def test_every_run_has_one_start_and_at_most_one_end_which_is_the_last(all_runs: Runs) -> None:
     met = set()
-    for runs in all_runs():
+    for runs in all_runs:
         said = states(runs)
         ends = [state for state in said if state in ENDS]
         assert said.count("START") <= 1
@@ -58,8 +62,8 @@ def test_every_run_has_one_start_and_at_most_one_end_which_is_the_last() -> None
     assert met == {"START", "RUNNING", "OTHER"} | ENDS
 
 
-def test_the_reference_client_reads_every_run_event_as_it_stands_there() -> None:
-    assert [wrong for runs in all_runs() for run in runs for wrong in differences(run)] == []
+def test_the_reference_client_reads_every_run_event_as_it_stands_there(all_runs: Runs) -> None:
+    assert [wrong for runs in all_runs for run in runs for wrong in differences(run)] == []
 
 
 @pytest.mark.parametrize(
@@ -73,16 +77,18 @@ def test_the_reference_client_reads_every_run_event_as_it_stands_there() -> None
         ({"schemaURL": "https://openlineage.io/spec/1-0-0/OpenLineage.json"}, "is not"),
     ],
 )
-def test_the_reference_client_refuses_what_is_no_run_event(change: dict[str, Any], words: str) -> None:
-    run = {**all_runs()[0][0], **change}
+def test_the_reference_client_refuses_what_is_no_run_event(
+    change: dict[str, Any], words: str, all_runs: Runs
+) -> None:
+    run = {**all_runs[0][0], **change}
     assert any(words in wrong for wrong in differences(run))
 
 
-def test_our_own_facets_have_a_schema_and_keep_to_it() -> None:
+def test_our_own_facets_have_a_schema_and_keep_to_it(all_runs: Runs) -> None:
     for name in facets.OWN:
         schema = facets.own_schema(name)
         validator = Draft202012Validator(schema)
-        kept = [facet_ for runs in all_runs() for facet_ in facet(runs, name)]
+        kept = [facet_ for runs in all_runs for facet_ in facet(runs, name)]
         assert kept
         for facet_ in kept:
             validator.validate(facet_)
@@ -105,9 +111,9 @@ class Receiver:
         assert self.jobs.setdefault(run, name) == name
 
 
-def test_a_receiver_builds_the_states_that_the_log_has() -> None:
+def test_a_receiver_builds_the_states_that_the_log_has(emissions: Sequence[Emitted]) -> None:
     receiver, expected = Receiver(), {}
-    for runs, reached in emissions():
+    for runs, reached in emissions:
         for run in runs:
             receiver.post(run)
             expected[run["run"]["runId"]] = reached
