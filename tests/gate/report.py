@@ -103,10 +103,10 @@ class Recorder:
 
 
 def split(nodeid: str) -> tuple[str, str]:
-    """A test's id, and its group, which xdist writes behind it after an @."""
+    """A test's id, and its group: xdist writes that behind an @, and we servers that it wants behind a +."""
     if nodeid.rfind("@") > nodeid.rfind("]"):
-        name, _, group = nodeid.rpartition("@")
-        return name, group
+        name, _, mark = nodeid.rpartition("@")
+        return name, mark.partition("+")[0]
     return nodeid, ""
 
 

@@ -24,8 +24,8 @@ MOST: Final = 10
 PHASES: Final = {"fast": "not integration", "integration": "integration"}
 """Which tests are whose: without servers, and with them."""
 
-PROCESSES: Final = {"fast": 3, "integration": 3}
-"""On two cores: a test with a server waits for about a third of its time."""
+PROCESSES: Final = {"fast": 3, "integration": 4}
+"""On two cores: a test with a server waits for about half of its time."""
 
 Pytest = Callable[[Sequence[str]], int]
 """Runs pytest with these arguments; its exit code."""

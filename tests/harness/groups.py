@@ -3,19 +3,23 @@
 With `--dist loadgroup` every test may run in any process, except those of a group. A group is a server that only some
 tests want, so that it is started once; or a module whose fixtures are made once for all its tests. Groups come first,
 the longest before the others: single tests fill the time that is left. A server of a group is stopped after the last
-test that wants it: a control plane or a broker that nobody uses takes processor time from all others.
+test that wants it: a control plane or a broker that nobody uses takes processor time from all others. Module
+`scheduling` says which process is given what.
 """
 
-from typing import Final
+from collections import defaultdict
+from typing import Any, Final
 
 import pytest
+
+from tests.harness import scheduling
 
 SERVERS: Final = {
     "killable_plane": "killable",
     "killable_kafkas": "killable",  # few tests, and one of them wants both
-    "killable_kafka": "killable-kafka",
     "audited_plane": "audited",
-    "secure_kafka": "secure",
+    "secure_kafka": "audited",  # some of either want the shared control plane, too
+    "killable_kafka": "killable-kafka",
     "killable_postgres": "killable-postgres",
 }
 """Fixture → group, the longest group first."""
@@ -31,6 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks the tests of a group, and sorts: groups of servers, groups of modules, then all others as they stand."""
     shared = {str(item.path) for item in items if _has_module_fixture(item)}
     places: dict[pytest.Item, tuple[int, int]] = {}
+    members = defaultdict[str, list[pytest.Item]](list)
     for item in items:
         names = {SERVERS[name] for name in _servers(item)}
         assert len(names) <= 1, f"{item.nodeid} wants servers of several groups: {', '.join(sorted(names))}"
@@ -42,13 +47,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             places[item] = (len(_ORDER), 0)
         else:
             continue
-        item.add_marker(pytest.mark.xdist_group(group))
+        members[group].append(item)
+    for group, its_tests in members.items():
+        wants = frozenset[str]().union(*map(_shared_servers, its_tests))
+        for item in its_tests:
+            item.add_marker(pytest.mark.xdist_group(scheduling.marked(group, wants)))
+    for item in items:
+        if item not in places and (wants := _shared_servers(item)):
+            item.add_marker(pytest.mark.xdist_group(scheduling.marked("", wants)))
     items.sort(key=lambda item: places.get(item, (len(_ORDER) + 1, 0)))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.ByServers | None:
+    """Ours for groups; else pytest-xdist's own."""
+    return scheduling.ByServers(config, log, _ORDER) if config.getvalue("dist") == "loadgroup" else None
 
 
 def _servers(item: pytest.Item) -> list[str]:
     """The servers of groups that the test wants."""
     return [name for name in SERVERS if name in getattr(item, "fixturenames", ())]
+
+
+def _shared_servers(item: pytest.Item) -> frozenset[str]:
+    """The servers that it wants which all tests of a process share."""
+    return frozenset(getattr(item, "fixturenames", ())) & scheduling.STARTS.keys()
 
 
 def _latest(item: pytest.Item) -> int:

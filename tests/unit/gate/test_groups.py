@@ -21,6 +21,12 @@ def killable_plane(): return 1
 def killable_kafkas(): return 1
 
 @pytest.fixture(scope="session")
+def control_plane(): return 1
+
+@pytest.fixture(scope="session")
+def kafka(): return 1
+
+@pytest.fixture(scope="session")
 def secure_kafka():
     yield 1
     print("STOPPED secure_kafka")
@@ -60,7 +66,7 @@ def test_tests_that_want_a_special_server_are_a_group_and_come_first(pytester: p
     assert formed == [
         ["test_by_a_fixture", "killable"],
         ["test_three", "killable"],
-        ["test_secure", "secure"],
+        ["test_secure", "audited"],
         ["test_alone"],
     ]
 
@@ -80,6 +86,19 @@ def test_the_tests_of_a_module_with_a_fixture_of_its_own_are_a_group(pytester: p
     assert formed == [["test_with", "test_b"], ["test_without", "test_b"], ["test_alone"]]
 
 
+def test_which_shared_servers_a_group_or_a_test_wants_stands_behind_it(pytester: pytest.Pytester) -> None:
+    module = """
+        def test_a(kafka, control_plane): pass
+        def test_b(killable_plane): pass
+        def test_c(killable_plane, control_plane): pass
+    """
+    assert groups(pytester, test_a=module) == [
+        ["test_b", "killable+control_plane"],
+        ["test_c", "killable+control_plane"],
+        ["test_a", "+control_plane+kafka"],
+    ]
+
+
 def test_the_tests_of_a_group_run_in_one_process(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(
@@ -92,7 +111,7 @@ def test_the_tests_of_a_group_run_in_one_process(pytester: pytest.Pytester) -> N
     result = pytester.runpytest_subprocess("-n", "2", "--dist", "loadgroup", "-v")
     passed = [line for line in result.outlines if "PASSED" in line]
     assert len(passed) == 10
-    assert all("@secure" in line for line in passed)
+    assert all("@audited" in line for line in passed)
     assert len({line.split("]")[0] for line in passed}) == 1
 
 
@@ -100,7 +119,7 @@ def test_a_test_of_two_groups_is_refused_with_its_name(pytester: pytest.Pytester
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile("def test_both(killable_plane, secure_kafka): pass")
     result = pytester.runpytest_subprocess("--collect-only")
-    result.stdout.fnmatch_lines(["*test_both wants servers of several groups: killable, secure*"])
+    result.stdout.fnmatch_lines(["*test_both wants servers of several groups: audited, killable*"])
 
 
 def test_of_a_group_the_tests_that_want_another_server_besides_come_last(pytester: pytest.Pytester) -> None:

@@ -77,6 +77,8 @@ def test_a_run_that_was_killed_has_no_report(tmp_path: Path) -> None:
 def test_the_group_of_a_test_stands_behind_its_id() -> None:
     assert split("a.py::b[x@y]") == ("a.py::b[x@y]", "")
     assert split("a.py::b[x@y]@brokers") == ("a.py::b[x@y]", "brokers")
+    assert split("a.py::b[x@y]@brokers+kafka") == ("a.py::b[x@y]", "brokers")
+    assert split("a.py::b@+kafka") == ("a.py::b", "")
 
 
 def test_the_slowest_come_first_and_are_few() -> None:
