@@ -6,10 +6,10 @@ imported, whatever the command is. Only pages, help and generated files need the
 
 import ast
 import inspect
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import pairwise
-from textwrap import dedent
 
 
 @cache
@@ -17,19 +17,36 @@ def field_docs(declared: type) -> Mapping[str, str]:
     """The docstring of each field of the class that has one, its own or an inherited one, as one line."""
     docs: dict[str, str] = {}
     for base in reversed(declared.__mro__):
-        docs |= _own(base) if "__annotations__" in vars(base) else {}
+        if "__annotations__" in vars(base):
+            docs |= _docs_of_module(base.__module__).get(base.__qualname__, {})
     return docs
 
 
-def _own(declared: type) -> dict[str, str]:
+@cache
+def _docs_of_module(name: str) -> Mapping[str, Mapping[str, str]]:
+    """Those of all its classes, by qualified name: `inspect` would read the whole module for every one of them."""
     try:
-        [statement] = ast.parse(dedent(inspect.getsource(declared))).body
-    except (OSError, TypeError):  # made by a function, which gives it no source
+        tree = ast.parse(inspect.getsource(sys.modules[name]))
+    except (KeyError, OSError, TypeError):  # made by a program, which gives it no source
         return {}
-    body = statement.body if isinstance(statement, ast.ClassDef) else []
+    return {qualified: _own(declared) for qualified, declared in _classes(tree, "")}
+
+
+def _classes(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.ClassDef):
+            yield prefix + inner.name, inner
+            yield from _classes(inner, f"{prefix}{inner.name}.")
+        elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _classes(inner, f"{prefix}{inner.name}.<locals>.")
+        elif isinstance(inner, ast.stmt):
+            yield from _classes(inner, prefix)
+
+
+def _own(declared: ast.ClassDef) -> Mapping[str, str]:
     return {
         field.target.id: " ".join(below.value.value.split())
-        for field, below in pairwise(body)
+        for field, below in pairwise(declared.body)
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
         if isinstance(below.value.value, str)
