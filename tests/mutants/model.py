@@ -55,12 +55,12 @@ class Mutant:
             raise Stale(f"{self.name}: {self.module} has its old text {count} times, not once")
         result = source.replace(self.old, self.new)
         try:
-            same = ast.dump(ast.parse(result)) == _program(source)
+            same = _program(result) == _program(source)
         except SyntaxError as error:
             raise Stale(f"{self.name}: the mutant is not Python: {error}") from error
         if same:
             raise Stale(f"{self.name}: the mutant is the same program")
-        if unbound := _unbound(result) - _unbound_before(source):
+        if unbound := _unbound(result) - _unbound(source):
             raise Stale(f"{self.name}: the mutant reads {', '.join(sorted(unbound))}, which nothing binds")
         return result
 
@@ -79,16 +79,12 @@ class Mutant:
             _exists(self.name, test)
 
 
-@lru_cache(maxsize=4)  # mutants of a module follow one another
+@lru_cache(maxsize=4)  # mutants of a module follow one another, so what it was before them stays
 def _program(source: str) -> str:
     return ast.dump(ast.parse(source))
 
 
 @lru_cache(maxsize=4)
-def _unbound_before(source: str) -> set[str]:
-    return _unbound(source)
-
-
 def _unbound(source: str) -> set[str]:
     """Names that a module reads and neither binds nor has of Python."""
     module = symtable.symtable(source, "<mutant>", "exec")

@@ -15,7 +15,6 @@ class Node:
 
     def __init__(self) -> None:
         self.given: list[str] = []
-        self.shutting_down = False
 
     def send_runtest_some(self, indices: list[int]) -> None:
         self.given += [str(index) for index in indices]
