@@ -13,7 +13,7 @@ from tests.golden.test_children import CASES
 PODS: dict[str, dict[str, Any]] = {
     f"{path.parent.name}/{path.stem}/{document['metadata']['name']}": document
     for path in CASES
-    for document in yaml.safe_load_all(path.read_text(encoding="utf-8"))
+    for document in yaml.load_all(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     if document.get("kind") == "Pod"
 }
 
