@@ -128,6 +128,11 @@ def is_controlled(raw: Mapping[str, Any]) -> bool:
     return controller_of(mapping(raw.get("metadata"))) is not None
 
 
+def has_status(raw: Mapping[str, Any]) -> bool:
+    """Somebody reports on the object: its status says something."""
+    return any(mapping(raw.get("status")).values())
+
+
 def is_in_sight(raw: Mapping[str, Any]) -> bool:
     """The object has a label that watches of children select by."""
     return not _CHILD_LABELS.isdisjoint(mapping(mapping(raw.get("metadata")).get("labels")))

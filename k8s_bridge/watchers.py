@@ -19,6 +19,7 @@ from k8s_bridge.context import LogContext, NoLog, NoSignals, Signals
 from k8s_bridge.looking import Incoming, LookResult, Looks
 from k8s_bridge.observe import (
     Sort,
+    has_status,
     is_controlled,
     is_held,
     is_in_sight,
@@ -301,12 +302,15 @@ class Bridge:
 
     @staticmethod
     def _is_waited_for(change: Change, sort: Sort) -> bool:
-        """A visit has something to do about the child now: a held pod goes, or another object is made anew.
+        """A visit has something to do about the child now: a held pod goes, another object is made anew or set right.
 
-        That a pod is gone is reported. It takes a visit with the decision that follows, and none before it.
+        That a pod is gone is reported. It takes a visit with the decision that follows, and none before it. An object
+        without a status changes when somebody changes what it says; where that was a visit, the next finds it right.
         """
         is_gone = change.verb is Verb.DELETED
-        return is_held(change.object) and not is_gone if sort is Sort.POD else is_gone
+        if sort is Sort.POD:
+            return is_held(change.object) and not is_gone
+        return is_gone or (change.verb is Verb.MODIFIED and not has_status(change.object))
 
     async def _pass_on(self, uid: str, observation: Observation, raw: Manifest) -> None:
         if isinstance(observation, JobObserved):

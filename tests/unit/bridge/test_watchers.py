@@ -514,6 +514,38 @@ async def test_a_visit_is_asked_for_at_once_where_a_pod_that_is_held_goes_and_no
         assert signals.jobs == ([J1] if is_signalled else [])
 
 
+def child(kind: str, **more: Any) -> dict[str, Any]:
+    """An object of the job that is no pod."""
+    meta = POD["metadata"]
+    return {
+        "apiVersion": "v1",
+        "kind": kind,
+        "metadata": {**meta, "name": "child", "uid": "c-1", "finalizers": []},
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("form", "verb", "is_signalled"),
+    [
+        (child("ConfigMap", data={"hostfile": "nobody"}), Verb.MODIFIED, True),
+        (child("Service", status={"loadBalancer": {}}), Verb.MODIFIED, True),
+        (child("Service", status={"loadBalancer": {"ingress": [{"ip": "10.0.0.1"}]}}), Verb.MODIFIED, False),
+        (child("ConfigMap"), Verb.ADDED, False),
+        (child("ConfigMap"), Verb.DELETED, True),
+    ],
+    ids=["changed", "changed, with an empty status", "reported on", "new", "gone"],
+)
+async def test_a_visit_is_asked_for_where_somebody_changes_what_a_child_says(
+    form: dict[str, Any], verb: Verb, is_signalled: bool
+) -> None:
+    signals = Kept()
+    script: Script = [added(JOB), Synced(AT), Change(verb, form, AT)]
+    async with following(script, signals=signals) as (_, _, bridge):
+        await until(lambda: bridge.progress.changes == 2)
+        assert signals.jobs == ([J1] if is_signalled else [])
+
+
 async def test_that_a_pod_is_gone_which_is_no_replica_is_signalled_as_nothing_is_reported_of_it() -> None:
     """It may have had the name of one."""
     signals = Kept()
