@@ -134,6 +134,8 @@ class Feeder:
             raise self._foreign(self._last)
         # only now: if something fails half-way, the tail is ahead of the sink
         self._tail, self.waiting_since = tail, None
+        # behind the last entry marks of transactions may stand, which no sink has to get
+        self._upto = tail.upto
 
     def forget(self) -> None:
         """Somebody else may feed the sink from now on, or it goes on elsewhere."""

@@ -48,15 +48,15 @@ class PublicTail:
             async for published in self._released():
                 yield published
             self._is_released = True
-        end, since = await self._log.end(), self._position
-        async for records in self._log.scan(since):
+        end = await self._log.end()
+        async for records in self._log.scan(self._position):
             await self._know(records)
             for record in records:
                 published = self._publisher.take(record)
                 self._position = record.position
                 yield published
-        if self._position != since:  # in Kafka marks of transactions stand behind the last record
-            self._position = max(self._position, end)
+        # in Kafka marks of transactions stand behind the last record
+        self._position = max(self._position, end)
 
     # ---- jobs that were held -------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from tests.mutants.model import Mutant
 
+_RESUMING: Final = ("tests/unit/projectors/test_resuming_sinks.py",)
 _ON_TOPIC: Final = ("tests/unit/sinks/test_kafka.py",)
 _ON_HTTP: Final = ("tests/unit/api/test_public_events.py",)
 _ON_HOOKS: Final = ("tests/unit/sinks/test_webhook.py",)
@@ -32,6 +33,20 @@ MUTANTS: Final = (
         "self.scrubbed += sum(event.is_scrubbed for event in events)",
         "pass",
         ("tests/unit/wiring/test_sinks.py",),
+    ),
+    *(
+        Mutant(f"sinks-marks-{name}", f"projectors.sinks.{module}", old, "pass", _RESUMING)
+        for name, module, old in (
+            ("are-not-passed", "resuming", "self._position = max(self._position, end)"),
+            ("count-as-lag", "feeding", "self._upto = tail.upto"),
+        )
+    ),
+    Mutant(
+        "sinks-marks-are-entries",
+        "jobledger.publishing.operating",
+        "if not 0 < distance <= _COUNTED:",
+        "if True:",
+        ("tests/unit/publishing/test_operating.py",),
     ),
     _topic("commit-is-repeated", "if publisher.mark == mark:", "if False:"),
     _topic("lost-partition-is-taken-back", "batch.partition, again=True)", "batch.partition, again=False)"),

@@ -1,10 +1,12 @@
 """The projectors of a controller with its log in Kafka publish to the ledger's topic, by default."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
+from jobledger.publishing.operating import Operation
 from jobledger.publishing.serving import topic_of_events
 from jobledger.settings.events import EventsKafkaSettings, EventsSettings
 from jobledger.settings.model import Settings
@@ -49,6 +51,27 @@ async def test_by_default_every_event_is_in_the_topic_once_whichever_process_fee
         after = await lines(ledger_topics, ledger_topics.topic("cloudevents"))
     assert len(before) == len(set(before)) > 150
     assert after == before
+
+
+async def test_marks_of_transactions_are_nothing_that_a_sink_is_behind(
+    ledger_topics: Address, tmp_path: Path
+) -> None:
+    await write(ledger_topics)
+    chosen = settings(tmp_path)
+    async with feeding(ledger_topics, chosen, [0, 1]):
+        pass
+    log = await KafkaLog.open(ledger_topics, 0)
+    before = await log.end()
+    for _ in range(3):
+        await log.confirm_writer()
+    async with asyncio.timeout(60):
+        while await log.end() < before + 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    await log.close()
+    async with Operation.of(chosen, str(ledger_topics), writes=False) as operation:
+        assert [(report.name, report.behind) for report in await operation.reports()] == [("kafka", 0)]
+    async with feeding(ledger_topics, chosen, [0, 1]):
+        pass  # it waits until nothing is left
 
 
 async def test_a_sink_may_be_structured_or_have_types(ledger_topics: Address, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from statemachine.errors import ConfigError, LogUnavailable
 from statemachine.ids import JobUid, Position, Seq
 from statemachine.log.port import EntryDraft, Record
 from tests.contract.lives import PUBLICATION
+from tests.support.marked_log import Marked
 from tests.support.memory_log import MemoryLog
 from tests.support.scenario import Story, workers
 from tests.support.seeds import chance
@@ -134,6 +135,20 @@ async def test_what_was_in_hand_when_delivery_failed_is_delivered_next() -> None
     await feeder.advance()
     assert [structured(event) for event in sink.events] == [line for _, line in await expected(log)]
     assert feeder.reached == await log.end()
+
+
+async def test_marks_of_transactions_alone_are_passed_and_not_delivered() -> None:
+    log = await grown(Marked(), 5)
+    sink = Sunk()
+    feeder = Feeder(log, 0, sink, PUBLICATION)
+    await feeder.advance()
+    delivered = len(sink.batches)
+    log.marks = 3
+    await feeder.advance()
+    assert (feeder.reached, len(sink.batches)) == (await log.end(), delivered)
+    heir = Feeder(log, 0, sink, PUBLICATION, start=starting(Start(sink.batches[-1].upto.position)))
+    await heir.advance()
+    assert (heir.reached, len(sink.batches)) == (await log.end(), delivered)
 
 
 async def test_a_position_behind_the_end_of_the_log_is_one_of_another_log() -> None:
