@@ -16,7 +16,20 @@ def _of(module: str, name: str, old: str, new: str, tests: tuple[str, ...] = _ON
     return Mutant(f"contract-{name}", f"projectors.contract.{module}", old, new, tests)
 
 
+def _docs(name: str, old: str, new: str) -> Mutant:
+    return Mutant(f"docs-{name}", "statemachine.docstrings", old, new, ("tests/unit/test_docstrings.py",))
+
+
 MUTANTS: Final = (
+    _docs("inherited-ones-win", "reversed(declared.__mro__)", "declared.__mro__"),
+    _docs("keep-their-lines", '" ".join(below.value.value.split())', "below.value.value"),
+    _docs("not-of-inner-classes", 'f"{prefix}{inner.name}."', "prefix"),
+    _docs("not-of-local-classes", "{inner.name}.<locals>.", "{inner.name}."),
+    _docs(
+        "not-of-conditional-classes",
+        "        elif isinstance(inner, ast.stmt):\n            yield from _classes(inner, prefix)\n",
+        "",
+    ),
     _of("project", "replicas-stay-private", "return of_replica(page, state, event)", "return None"),
     _of("project", "jobs-stay-private", "return of_job(page, state, event)", "return None"),
     _of("project", "places-begin-at-one", "enumerate(step.moments())", "enumerate(step.moments(), 1)"),
