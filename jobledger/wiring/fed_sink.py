@@ -199,9 +199,8 @@ class SinkLoop:
             await asyncio.wait([self._work])
         finally:
             work, self._work = self._work, None
-            if not work.done():
-                work.cancel()
-                await asyncio.wait([work])
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)  # it may have failed, or do so rather than end
         if work.cancelled():
             self._forget()
             return True

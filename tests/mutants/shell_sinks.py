@@ -48,6 +48,13 @@ MUTANTS: Final = (
         "if True:",
         ("tests/unit/publishing/test_operating.py",),
     ),
+    Mutant(
+        "sinks-stop-is-an-error",
+        "jobledger.wiring.fed_sink",
+        "await asyncio.gather(work, return_exceptions=True)",
+        "await asyncio.wait([work])",
+        ("tests/unit/wiring/test_sinks.py",),
+    ),
     _topic("commit-is-repeated", "if publisher.mark == mark:", "if False:"),
     _topic("lost-partition-is-taken-back", "batch.partition, again=True)", "batch.partition, again=False)"),
     _topic("fenced-publisher-gives-up", "except OwnerLost as error:", "except LookupError as error:"),

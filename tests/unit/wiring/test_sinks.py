@@ -1,6 +1,7 @@
 """Sinks that the projectors feed: each gets what it wants, and one that is down holds up nobody."""
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -13,10 +14,11 @@ from jobledger.settings.model import Settings
 from jobledger.settings.sinks import sinks_in
 from jobledger.telemetry.collect import of_sinks
 from jobledger.wiring import sinks as wired
+from jobledger.wiring.fed_sink import SinkLoop
 from jobledger.wiring.ledger import Ledger
 from jobledger.wiring.sinks import Sinks, sinks_of
 from projectors.sinks.stdout import StdoutSink
-from statemachine.errors import ConfigError
+from statemachine.errors import ConfigError, LogUnavailable
 from statemachine.ids import JobUid
 from statemachine.log.partitions import Partitions
 from statemachine.log.port import EntryDraft
@@ -118,6 +120,29 @@ async def test_events_that_were_scrubbed_are_counted_for_each_sink_that_got_them
     redacted = sum(b"<redacted>" in body for body in hook.bodies)
     assert redacted > 0
     assert values["jobledger_events_scrubbed_total"] == {(): 2 * redacted}
+
+
+async def test_a_delivery_that_fails_because_its_process_stops_is_logged_by_nobody(
+    configured: Callable[[str], Settings],
+    log: SqliteLog,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A client that is broken off may say that it got no answer: nobody asks for that any more."""
+    begun = asyncio.Event()
+
+    async def broken_off(_: object) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise LogUnavailable("no answer in time") from None
+
+    monkeypatch.setattr(SinkLoop, "_advance", broken_off)
+    async with feeding(configured("sinks: [{name: archive, type: file, path: HERE/archive}]"), log):
+        await begun.wait()
+    gc.collect()  # asyncio complains of a task once nothing refers to it
+    assert caplog.records == []
 
 
 async def test_a_sink_that_is_down_holds_up_no_other(
