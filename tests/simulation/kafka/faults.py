@@ -1,12 +1,15 @@
-"""What happens to engines, brokers and the ways between them while the chaos lasts."""
+"""What happens to engines, publishers, brokers and the ways between them while the chaos lasts."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar
 
 from statemachine.errors import LogUnavailable, OwnerLost
 from statemachine.log.kafka.log import KafkaLog
-from tests.simulation.kafka.world import Engine, World
+from tests.simulation.kafka.clients import Client
+from tests.simulation.kafka.world import World
+
+C = TypeVar("C", bound=Client)
 
 Fault = Callable[[World], Awaitable[None]]
 
@@ -38,43 +41,47 @@ def calm(world: World) -> None:
     world.odds.calm()
     world.sudden = 0.0
     world.brokers.come_back()
-    for engine in world.engines:
-        engine.link.is_down = False
-        engine.process.resume()
+    for client in (*world.engines, *world.publishers):
+        client.link.is_down = False
+        client.process.resume()
 
 
 async def kill(world: World) -> None:
     """Kill -9 of an engine."""
-    if engine := _some(world):
+    if engine := _some(world, world.running()):
         world.note(f"{engine.process.name} is killed")
         engine.kill()
 
 
 async def stop(world: World) -> None:
     """An engine hands over and ends."""
-    if engine := _some(world):
+    if engine := _some(world, world.running()):
         world.note(f"{engine.process.name} is stopped")
         engine.stop()
 
 
 async def freeze(world: World) -> None:
     """An engine stands still: others take over, and it goes on as if nothing had been."""
-    engine = _some(world)
+    engine = _some(world, world.running())
     if engine is not None and not engine.process.is_frozen:
         world.freeze(engine)
 
 
 async def cut(world: World) -> None:
     """An engine reaches no broker for a while, and goes on by itself."""
-    if engine := _some(world):
-        seconds = world.session * world.chance.uniform(0.2, 3.0)
-        world.note(f"{engine.process.name} reaches no broker for {seconds:.1f} s")
-        engine.link.is_down = True
+    if engine := _some(world, world.running()):
+        _cut(world, engine)
 
-        def again() -> None:
-            engine.link.is_down = False
 
-        world.brokers.soon(seconds, again)
+def _cut(world: World, client: Client) -> None:
+    seconds = world.session * world.chance.uniform(0.2, 3.0)
+    world.note(f"{client.process.name} reaches no broker for {seconds:.1f} s")
+    client.link.is_down = True
+
+    def again() -> None:
+        client.link.is_down = False
+
+    world.brokers.soon(seconds, again)
 
 
 async def away(world: World) -> None:
@@ -108,9 +115,48 @@ async def compact(world: World) -> None:
     world.brokers.compact()
 
 
-def _some(world: World) -> Engine | None:
-    running = world.running()
+async def kill_publisher(world: World) -> None:
+    """Kill -9 of a publisher; another takes its place."""
+    if publisher := _some(world, world.publishing()):
+        world.note(f"{publisher.process.name} is killed")
+        publisher.kill()
+
+
+async def freeze_publisher(world: World) -> None:
+    """A publisher stands still, and goes on as if nothing had been."""
+    publisher = _some(world, world.publishing())
+    if publisher is not None and not publisher.process.is_frozen:
+        world.freeze(publisher)
+
+
+async def cut_publisher(world: World) -> None:
+    """A publisher reaches no broker for a while."""
+    if publisher := _some(world, world.publishing()):
+        _cut(world, publisher)
+
+
+async def deal(world: World) -> None:
+    """Other publishers get partitions."""
+    world.deal()
+
+
+def _some(world: World, running: Sequence[C]) -> C | None:
     return world.chance.choice(running) if running else None
 
 
-FAULTS: Final[tuple[Fault, ...]] = (kill, stop, freeze, freeze, cut, away, join, fence, compact)
+FAULTS: Final[tuple[Fault, ...]] = (
+    kill,
+    stop,
+    freeze,
+    freeze,
+    cut,
+    away,
+    join,
+    fence,
+    compact,
+    kill_publisher,
+    freeze_publisher,
+    cut_publisher,
+    deal,
+    deal,
+)

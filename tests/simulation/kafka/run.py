@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 from unittest.mock import patch
 
 from statemachine.engine import decisions
 from tests.simulation.kafka import invariants
+from tests.simulation.kafka.clients import Client
 from tests.simulation.kafka.faults import calm, chaos
 from tests.simulation.kafka.world import World
 from tests.simulation.world import Broken
@@ -55,10 +56,11 @@ async def _live(seed: int, fences: bool, worlds: list[World]) -> None:
             await _story(world)
     finally:
         root.removeHandler(handler)
-        for engine in world.engines:
-            engine.kill()
-        for engine in world.engines:
-            await engine.process.bury()
+        clients = (*world.engines, *world.publishers)
+        for client in clients:
+            client.kill()
+        for client in clients:
+            await client.process.bury()
 
 
 async def _story(world: World) -> None:
@@ -71,11 +73,12 @@ async def _story(world: World) -> None:
         calm(world)
         await observing
         await _settle(world)
+        world.wanted = 0
+        await _stop(world.running())
+        await _publish(world)
         keeper.cancel()
         looking.cancel()
-        for engine in world.running():
-            engine.stop()
-            await asyncio.wait([engine.process.task or keeper])
+        await _stop(world.publishing())
     finally:
         keeper.cancel()
         looking.cancel()
@@ -104,6 +107,24 @@ async def _settle(world: World) -> None:
         await asyncio.sleep(world.session)
         if loop.time() > limit:
             raise Broken(f"not all was decided in {_NEVER_DONE:.0f} s of calm")
+
+
+async def _publish(world: World) -> None:
+    """All that was written is published."""
+    loop = asyncio.get_running_loop()
+    limit = loop.time() + _NEVER_DONE
+    while not world.is_all_published():
+        await asyncio.sleep(world.session)
+        if loop.time() > limit:
+            raise Broken(f"not all was published in {_NEVER_DONE:.0f} s of calm")
+
+
+async def _stop(clients: Iterable[Client]) -> None:
+    """They hand over, one after the other."""
+    for client in clients:
+        client.stop()
+        if client.process.task is not None:
+            await asyncio.wait([client.process.task])
 
 
 async def _check(world: World) -> None:

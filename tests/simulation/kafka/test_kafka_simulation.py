@@ -1,4 +1,4 @@
-"""Engines on the partitioned log: whatever happens to them and to brokers, each observation is decided once.
+"""Engines on the partitioned log, and publishers: whatever happens, what is observed is decided and published once.
 
 `JOBLEDGER_SIM_KAFKA_SEEDS` says how many seeds; `JOBLEDGER_SIM_FIRST` and `JOBLEDGER_SIM_SEED` as for other families.
 """
@@ -20,12 +20,15 @@ _CHUNK: Final = 40
 
 _SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_KAFKA_SEEDS") or _CHUNK)
 
-_SUDDEN: Final = ("killed at a request", "frozen at a request")
+_SUDDEN: Final = tuple(
+    f"{who}{what} at a request" for who in ("", "publisher ") for what in ("killed", "frozen")
+)
 _ENDS: Final = ("OwnerLost", "LogUnavailable")
+_AGAIN: Final = ("repeats", "put again", "publisher starts again")
 
 
 @chunked(_CHUNK, _SEEDS)
-def test_every_observation_is_decided_once_whatever_happens(seeds: Sequence[int]) -> None:
+def test_every_observation_is_decided_and_published_once_whatever_happens(seeds: Sequence[int]) -> None:
     did: Counter[str] = Counter()
     with many_worlds():
         for seed in seeds:
@@ -34,7 +37,7 @@ def test_every_observation_is_decided_once_whatever_happens(seeds: Sequence[int]
             for engine in world.engines:
                 did += engine.worker.endings
     if seeds == range(_CHUNK):  # of others one fault or another may be missing by chance
-        wanted = [*(fault.__name__ for fault in FAULTS), *_SUDDEN, *_ENDS, "repeats", "put again"]
+        wanted = [*(fault.__name__ for fault in FAULTS), *_SUDDEN, *_ENDS, *_AGAIN]
         assert not [name for name in wanted if not did[name]], f"these faults never came: {did}"
 
 

@@ -1,10 +1,13 @@
 """The simulation of the partitioned log can fail: with a broken contract or a broken product, promises break."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
 
+from projectors.contract.stream import PublishedEntry
+from projectors.sinks.kafka import KafkaSink
+from projectors.sinks.resuming import PublicTail
 from statemachine.engine.kafka.assignment import Assignment
 from statemachine.engine.kafka.commits import Commits
 from statemachine.ids import Position
@@ -51,9 +54,36 @@ def snapshots_claim_more_than_they_cover(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Snapshots, "save", more)
 
 
+def marks_of_transactions_are_passed_only_with_entries(patch: pytest.MonkeyPatch) -> None:
+    """The product is broken: a sink that has everything says that it has not."""
+    more = PublicTail.more
+
+    async def only_with_entries(self: PublicTail) -> AsyncIterator[PublishedEntry | None]:
+        since, has_grown = self._position, False
+        async for published in more(self):
+            has_grown = True
+            yield published
+        if not has_grown:
+            self._position = since
+
+    patch.setattr(PublicTail, "more", only_with_entries)
+
+
+def a_publisher_ignores_its_position(patch: pytest.MonkeyPatch) -> None:
+    """The product is broken: the heir of a partition publishes all of it."""
+
+    async def nothing(self: KafkaSink, partition: int) -> None:
+        await position(self, partition)
+
+    position = KafkaSink.position
+    patch.setattr(KafkaSink, "position", nothing)
+
+
 @pytest.mark.parametrize(
     ("breaking", "law"),
     [
+        (marks_of_transactions_are_passed_only_with_entries, "not all was published"),
+        (a_publisher_ignores_its_position, "no_event_is_published_twice"),
         (observations_are_acknowledged_before_they_are_decided, "every_observation_is_decided_once"),
         (nobody_acknowledges, "not all was decided in"),
         (snapshots_claim_more_than_they_cover, "snapshots|numbers_go_on|not all was decided"),

@@ -1,7 +1,8 @@
-"""Engines, a bridge and the model of Kafka, all of one seed, on simulated time.
+"""Engines, publishers, a bridge and the model of Kafka, all of one seed, on simulated time.
 
-Each engine is a process with the product's worker, feed, assignment and log as they are; only the clients of Kafka
-are the model's. The bridge puts what is observed of the jobs into the outbox, again and again until that is taken.
+Each engine is a process with the product's worker, feed, assignment and log as they are, each publisher one with its
+sinks; only the clients of Kafka are the model's. The bridge puts what is observed of the jobs into the outbox, again
+and again until that is taken.
 """
 
 import asyncio
@@ -13,26 +14,28 @@ from datetime import datetime
 from random import Random
 from typing import Final
 
+from aiokafka import TopicPartition
+
 from statemachine.engine.clock import Clock
 from statemachine.engine.kafka.offsets import GROUP
 from statemachine.engine.kafka.worker import Worker
 from statemachine.errors import LogUnavailable
+from statemachine.ids import Position
 from statemachine.log.kafka.address import Address
-from statemachine.log.kafka.layout import EVENTS, OBSERVATIONS
+from statemachine.log.kafka.layout import CLOUDEVENTS, EVENTS, OBSERVATIONS
 from statemachine.log.kafka.outbox import KafkaOutbox
 from statemachine.log.kafka.topics import apply
 from statemachine.log.port import Record
 from statemachine.log.reader import Folded
 from statemachine.observations import Observation
+from tests.simulation.kafka.clients import Client
 from tests.simulation.kafka.lives import life
+from tests.simulation.kafka.publishers import SLOTS, Publisher
 from tests.support.kafka_model.brokers import START, Brokers
 from tests.support.kafka_model.partitions import ModelPartition
 from tests.support.kafka_model.wire import Link, Odds, linked
 from tests.support.processes import Process
 from tests.support.simulated import LoopClock
-
-_WRITES: Final = 10.0
-"""How much likelier an engine ends at a request that writes than at any other: there are few of them."""
 
 _AGAIN: Final = 0.3
 """Seconds until the bridge puts again what was not taken."""
@@ -46,16 +49,12 @@ class Still:
         return START
 
 
-class Engine:
+class Engine(Client):
     """One engine, from its start until it has ended or was killed."""
 
     def __init__(self, world: "World", number: int) -> None:
-        self.world = world
-        self.process = Process(f"engine-{number}")
-        server = f"{self.process.name}:9092"
-        self.link = Link(world.brokers, self.process.name, world.odds, moment=self._moment)
-        linked(server, self.link)
-        self.worker = Worker(Address((server,)), "aiokafka", world.clock, session=world.session)
+        super().__init__(world, f"engine-{number}")
+        self.worker = Worker(self.address, "aiokafka", world.clock, session=world.session)
         self.worker.listeners.append(self._tell)
         self.process.start(self._run())
 
@@ -68,25 +67,6 @@ class Engine:
     def _tell(self, folded: Folded) -> None:
         if not self.process.is_killed:
             self.world.announced.append(folded.record)
-
-    def _moment(self, produces: bool) -> None:
-        if self.process.is_running and not self.process.is_frozen:
-            self.world.at_request(self, _WRITES if produces else 1.0)
-
-    def kill(self) -> None:
-        """As `kill -9`: nothing it had not sent is ever sent."""
-        self.process.kill()
-        self.link.is_cut = True
-
-    def stop(self) -> None:
-        """As `kill -15`: it hands over."""
-        if self.process.task is not None:
-            self.process.task.cancel()
-
-    @property
-    def is_running(self) -> bool:
-        """It lives, even if it does nothing at the moment."""
-        return self.process.is_running
 
 
 @dataclass
@@ -104,6 +84,7 @@ class World:
     announced: list[Record] = field(default_factory=list)
     """What listeners of engines have heard, as decided and durable."""
     engines: list[Engine] = field(default_factory=list)
+    publishers: list[Publisher] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         chance = self.chance = Random(self.seed)
@@ -116,12 +97,14 @@ class World:
         self.partitions = chance.choice((2, 3, 4))
         self.wanted = chance.choice((2, 2, 3))
         """How many engines there are, when all is well."""
+        self.slots = [chance.randrange(SLOTS) for _ in range(self.partitions)]
+        """Which publisher has to publish a partition, by number."""
         self.session = chance.choice((3.0, 6.0))
         self.is_timed = self.seed % 2 == 1
         self.clock: Clock = LoopClock(START) if self.is_timed else Still()
         self.sudden = 0.0
         """How likely an engine ends, or stands still, at a request of it."""
-        self._count = 0
+        self._count = self._publisher_count = 0
 
     # ---- engines -------------------------------------------------------------------------------------------------
 
@@ -138,29 +121,56 @@ class World:
         return [engine for engine in self.engines if engine.is_running]
 
     async def keep_running(self) -> None:
-        """There are as many engines as there should be, a moment after one has gone."""
+        """There are as many engines and publishers as there should be, a moment after one has gone."""
         while True:
             if len(self.running()) < self.wanted:
                 self.start_engine()
+            if vacant := set(range(SLOTS)) - {publisher.slot for publisher in self.publishing()}:
+                self.start_publisher(min(vacant))
             await asyncio.sleep(self.chance.expovariate(1 / 2))
 
-    def at_request(self, engine: Engine, weight: float) -> None:
-        """The engine asks brokers for something, or was heard: a moment at which it may end, or stand still."""
+    def at_request(self, client: Client, weight: float) -> None:
+        """The process asks brokers for something, or was heard: a moment at which it may end, or stand still."""
         if self.chance.random() < self.sudden * weight:
+            what = "publisher " if isinstance(client, Publisher) else ""
             if self.chance.random() < 0.5:
-                self.did["killed at a request"] += 1
-                self.note(f"{engine.process.name} is killed at a request")
-                engine.kill()
+                self.did[f"{what}killed at a request"] += 1
+                self.note(f"{client.process.name} is killed at a request")
+                client.kill()
             else:
-                self.did["frozen at a request"] += 1
-                self.freeze(engine)
+                self.did[f"{what}frozen at a request"] += 1
+                self.freeze(client)
 
-    def freeze(self, engine: Engine) -> None:
-        """The engine stands still for a while, often until others have taken over."""
+    def freeze(self, client: Client) -> None:
+        """The process stands still for a while, often until others have taken over."""
         seconds = self.session * self.chance.choice((0.3, 1.5, 3.0)) * (0.5 + self.chance.random())
-        self.note(f"{engine.process.name} stands still for {seconds:.1f} s")
-        engine.process.freeze()
-        self.brokers.soon(seconds, engine.process.resume)
+        self.note(f"{client.process.name} stands still for {seconds:.1f} s")
+        client.process.freeze()
+        self.brokers.soon(seconds, client.process.resume)
+
+    # ---- publishers ----------------------------------------------------------------------------------------------
+
+    def start_publisher(self, slot: int) -> None:
+        """One more publisher."""
+        self._publisher_count += 1
+        publisher = Publisher(self, self._publisher_count, slot)
+        self.publishers.append(publisher)
+        self.note(f"{publisher.process.name} starts in slot {slot}")
+
+    def publishing(self) -> list[Publisher]:
+        """The publishers that live, frozen ones too."""
+        return [publisher for publisher in self.publishers if publisher.is_running]
+
+    def share_of(self, slot: int) -> frozenset[int]:
+        """The partitions that the slot is dealt."""
+        return frozenset(number for number, dealt in enumerate(self.slots) if dealt == slot)
+
+    def deal(self) -> None:
+        """Partitions are dealt out anew, and publishers hear of it one after the other."""
+        self.slots = [self.chance.randrange(SLOTS) for _ in self.slots]
+        self.note(f"the partitions are of slots {self.slots}")
+        for publisher in self.publishing():
+            self.brokers.soon(self.chance.uniform(0.0, 4.0), publisher.deal)
 
     # ---- the bridge ----------------------------------------------------------------------------------------------
 
@@ -210,6 +220,17 @@ class World:
             (self.brokers.groups.committed(group, partition.tp) or 0) == partition.end
             for partition in self.parts(OBSERVATIONS.name)
         )
+
+    def is_all_published(self) -> bool:
+        """Every slot has a publisher that has published its share, by its own account, and it can be read."""
+        slots = {publisher.slot for publisher in self.publishing()}
+        if len(slots) < SLOTS or not all(publisher.is_done for publisher in self.publishing()):
+            return False
+        return all(partition.last_stable == partition.end for partition in self.parts(CLOUDEVENTS.name))
+
+    def end_of(self, number: int) -> Position:
+        """Behind all that can be read of a partition of the events."""
+        return self.brokers.partition(TopicPartition(self.address.topic(EVENTS.name), number)).last_stable
 
     def entries(self) -> int:
         """How many entries anybody can read."""

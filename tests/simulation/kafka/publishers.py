@@ -1,0 +1,81 @@
+"""Processes that publish the events of the simulated ledger to its topic: the product's sinks as they are.
+
+Each of them has a slot, and which slot a partition is of is dealt out anew now and then. They hear of that one after
+the other, so for a while two feed a partition, or nobody does.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from jobledger.settings.events import EventsSettings, LedgerSettings
+from jobledger.settings.model import Settings
+from jobledger.wiring.ledger import Kafka, Ledger, reading
+from jobledger.wiring.sinks import Sinks, sinks_of
+from projectors.contract.gpus import USUAL
+from projectors.contract.publication import Publication
+from statemachine.errors import JobledgerError
+from tests.simulation.kafka.clients import Client
+
+if TYPE_CHECKING:
+    from tests.simulation.kafka.world import World
+
+SLOTS: Final = 2
+"""How many publishers there are, when all is well."""
+
+_LOOK: Final = 1.0
+"""Seconds between two looks at whether the log has grown."""
+
+_AGAIN: Final = 1.0
+"""Seconds until a publisher that could not start is started again."""
+
+SETTINGS: Final = Settings(
+    store=Path("unused.db"), ledger=LedgerSettings(name="simulated"), events=EventsSettings()
+)
+PUBLICATION: Final = Publication(
+    "simulated", (), SETTINGS.events.actors, USUAL, SETTINGS.events.classification
+)
+
+
+class Publisher(Client):
+    """One publisher in a slot, from its start until it has ended or was killed."""
+
+    def __init__(self, world: "World", number: int, slot: int) -> None:
+        super().__init__(world, f"publisher-{number}")
+        self.slot = slot
+        self._mine = world.share_of(slot)
+        self._sinks: Sinks | None = None
+        self.process.start(self._run())
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._feed()
+            except JobledgerError:
+                self.world.did["publisher starts again"] += 1
+                self._sinks = None
+                await asyncio.sleep(_AGAIN)
+
+    async def _feed(self) -> None:
+        log_at = Kafka(self.address, "aiokafka", "", self.world.session)
+        async with reading(log_at) as partitions, sinks_of(SETTINGS, log_at, Ledger(partitions)) as sinks:
+            assert sinks is not None
+            sinks.begin(lambda number: number in self._mine, self.world.end_of)
+            self._sinks = sinks
+            async with asyncio.TaskGroup() as tasks:
+                for name, loop in sinks.loops():
+                    tasks.create_task(loop, name=name)
+                while True:
+                    sinks.grown()
+                    await asyncio.sleep(_LOOK)
+
+    def deal(self) -> None:
+        """It hears what its slot is dealt now."""
+        self._mine = self.world.share_of(self.slot)
+        if self._sinks is not None:
+            self._sinks.shared()
+
+    @property
+    def is_done(self) -> bool:
+        """It has published all of its share, by its own account."""
+        return self._sinks is not None and not any(self._sinks.lag_entries().values())
