@@ -18,9 +18,15 @@ log = logging.getLogger(__name__)
 
 
 def may_be_taken_back(pod: Manifest, wished: Manifest) -> bool:
-    """The pod has no controller, and all labels of the desired pod."""
-    has, wants = pod["metadata"].get("labels") or {}, wished["metadata"]["labels"]
-    return not is_controlled(pod) and all(has.get(key) == value for key, value in wants.items())
+    """The pod has no controller, all labels of the desired pod, and is not being deleted.
+
+    One that is may be the last of a job of the same name: taken back, its end would be one of this job's replica. No
+    controller of Kubernetes adopts what is being deleted (ControllerRefManager).
+    """
+    meta, wants = pod["metadata"], wished["metadata"]["labels"]
+    has = meta.get("labels") or {}
+    is_ours = not is_controlled(pod) and all(has.get(key) == value for key, value in wants.items())
+    return is_ours and "deletionTimestamp" not in meta
 
 
 async def take_back(

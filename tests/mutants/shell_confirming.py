@@ -118,4 +118,11 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "not is_controlled(pod)",
         _ON_CALLS,
     ),
+    Mutant(
+        "taking-back-a-pod-that-goes",
+        _TAKING_BACK,
+        ' and "deletionTimestamp" not in meta\n',
+        "\n",
+        _ON_CALLS,
+    ),
 )

@@ -171,6 +171,25 @@ async def test_a_pod_that_somebody_else_controls_by_now_is_not_taken_back() -> N
     assert visits.cluster.objects.get(Ref.of(pod))["metadata"]["ownerReferences"] == [STRANGER]
 
 
+@pytest.mark.parametrize("is_terminating", [False, True])
+def test_a_pod_without_a_controller_is_taken_back_unless_it_is_being_deleted(is_terminating: bool) -> None:
+    """The last pod of a job of the same name: its end is none of this job's, and the name is free soon."""
+
+    @on_simulated_time
+    async def whole() -> None:
+        visits = Visits(Story(workers(1)).submit())
+        pod = visits.put(POD)
+        orphan = {"ownerReferences": None, "finalizers": ["example.com/wait"]}
+        visits.cluster.objects.patch(Ref.of(pod), {"metadata": orphan})
+        if is_terminating:
+            visits.cluster.objects.delete(Ref.of(pod))
+        await visits.visit()
+        assert len(visits.cluster.made("patch")) == (not is_terminating)
+        assert [refusal.name_taken for refusal in refusals(visits)] == [True] * is_terminating
+
+    whole()
+
+
 async def taken_back(visits: Visits, pod: Manifest, attempt: int = 0) -> dict[str, Any] | None:
     """The metadata of the patch that takes the pod back; None if it is left."""
     if not await take_back(visits.cluster, visits.story.state, pod, attempt, evidence=True):
