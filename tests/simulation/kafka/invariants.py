@@ -7,6 +7,7 @@ from typing import Final, cast
 
 from projectors.contract.binding import line_of
 from projectors.contract.envelope import structured
+from projectors.contract.page import PublicEvent
 from projectors.contract.stream import Publisher
 from statemachine.decide import decide
 from statemachine.engine.step import Delivery, Owner
@@ -195,14 +196,27 @@ def what_was_announced_is_there(world: World) -> Findings:
             yield f"entry {record.seq} of {record.job} was announced, and the log has {kept}"
 
 
+def public_events(decided: ModelPartition) -> list[PublicEvent]:
+    """What the log gives of a partition."""
+    publisher = Publisher(PUBLICATION)
+    entries = [entry for record in records(decided) if (entry := publisher.take(record)) is not None]
+    return [event for entry in entries for event in entry.events]
+
+
 def every_event_is_published_once(world: World) -> Findings:
     """The topic of public events has what the log gives, in its order."""
     for decided, topic in zip(world.parts(EVENTS.name), world.parts(CLOUDEVENTS.name), strict=True):
-        publisher = Publisher(PUBLICATION)
-        entries = [entry for record in records(decided) if (entry := publisher.take(record)) is not None]
-        wanted = [structured(event) for entry in entries for event in entry.events]
+        wanted = [structured(event) for event in public_events(decided)]
         if (there := published(topic)) != wanted:
             yield f"{topic.tp} has {len(there)} events, the log gives {len(wanted)}: {_first(there, wanted)}"
+
+
+def every_event_is_received(world: World) -> Findings:
+    """A receiver whose position the ledger keeps gets every event, for the first time in the order of the log."""
+    for decided in world.parts(EVENTS.name):
+        wanted = [str(event.attributes["id"]) for event in public_events(decided)]
+        if (got := list(dict.fromkeys(world.received[decided.tp.partition]))) != wanted:
+            yield f"the receiver got {got} of {decided.tp}, the log gives {wanted}"
 
 
 def _first(there: Sequence[bytes], wanted: Sequence[bytes]) -> str:
@@ -217,6 +231,7 @@ AT_REST: Final[tuple[Callable[[World], Findings], ...]] = (
     letters_are_empty,
     what_was_announced_is_there,
     every_event_is_published_once,
+    every_event_is_received,
 )
 
 

@@ -14,6 +14,7 @@ from jobledger.wiring.ledger import Kafka, Ledger, reading
 from jobledger.wiring.sinks import Sinks, sinks_of
 from projectors.contract.gpus import USUAL
 from projectors.contract.publication import Publication
+from projectors.sinks.port import Batch
 from statemachine.errors import JobledgerError
 from tests.simulation.kafka.clients import Client
 
@@ -30,11 +31,32 @@ _AGAIN: Final = 1.0
 """Seconds until a publisher that could not start is started again."""
 
 SETTINGS: Final = Settings(
-    store=Path("unused.db"), ledger=LedgerSettings(name="simulated"), events=EventsSettings()
+    store=Path("unused.db"),
+    ledger=LedgerSettings(name="simulated"),
+    events=EventsSettings(sinks=Path(__file__).with_name("sinks.yaml")),
 )
 PUBLICATION: Final = Publication(
     "simulated", (), SETTINGS.events.actors, USUAL, SETTINGS.events.classification
 )
+
+
+class Receiver:
+    """What a publisher hands its web hook: the world keeps it, after some time on the way."""
+
+    name = "pager"
+
+    def __init__(self, publisher: "Publisher") -> None:
+        self._publisher = publisher
+
+    async def deliver(self, batch: Batch) -> None:
+        """See Sink."""
+        publisher, world = self._publisher, self._publisher.world
+        await asyncio.sleep(world.chance.expovariate(10.0))
+        if not publisher.process.is_killed:
+            world.received[batch.partition] += [str(event.attributes["id"]) for event in batch.events]
+
+    async def close(self) -> None:
+        """See Sink."""
 
 
 class Publisher(Client):
@@ -60,6 +82,9 @@ class Publisher(Client):
         log_at = Kafka(self.address, "aiokafka", "", self.world.session)
         async with reading(log_at) as partitions, sinks_of(SETTINGS, log_at, Ledger(partitions)) as sinks:
             assert sinks is not None
+            for fed in sinks.fed:
+                if fed.name == Receiver.name:
+                    fed._sink = Receiver(self)
             sinks.begin(lambda number: number in self._mine, self.world.end_of)
             self._sinks = sinks
             async with asyncio.TaskGroup() as tasks:

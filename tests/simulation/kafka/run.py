@@ -2,11 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 from unittest.mock import patch
 
+from jobledger.settings.model import Settings
+from jobledger.settings.sinks import ConfiguredSink, sinks_in
+from jobledger.wiring import sinks
 from statemachine.engine import decisions
 from tests.simulation.kafka import invariants
 from tests.simulation.kafka.clients import Client
@@ -36,7 +39,9 @@ def simulate(seed: int, *, fences: bool = True) -> World:
         Broken: something that must hold did not; the message has the story, and how to see it again.
     """
     worlds: list[World] = []
-    with installed(), patch.object(decisions, "_SNAPSHOT_EVERY", _SNAPSHOT_EVERY), _quiet():
+    often = patch.object(decisions, "_SNAPSHOT_EVERY", _SNAPSHOT_EVERY)
+    unasked = patch.object(sinks, "checked", _unchecked)  # there is no key to read, and nobody to post to
+    with installed(), often, unasked, _quiet():
         try:
             run_simulated(_live(seed, fences, worlds), seed, ProcessLoop)
         except (Broken, Deadlock) as error:
@@ -44,6 +49,10 @@ def simulate(seed: int, *, fences: bool = True) -> World:
             again = f"make sim SEED={seed} ARGS='-k kafka'"
             raise Broken(f"{error}\n\nagain: {again}\n\nwhat was done:\n{story}") from error
     return worlds[0]
+
+
+async def _unchecked(settings: Settings, _: object) -> Sequence[ConfiguredSink]:
+    return sinks_in(settings.events.sinks)
 
 
 async def _live(seed: int, fences: bool, worlds: list[World]) -> None:

@@ -7,7 +7,7 @@ and again until that is taken.
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -85,6 +85,8 @@ class World:
     """What listeners of engines have heard, as decided and durable."""
     engines: list[Engine] = field(default_factory=list)
     publishers: list[Publisher] = field(default_factory=list)
+    received: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The ids of events that the receiver of a web hook got, by partition."""
 
     def __post_init__(self) -> None:
         chance = self.chance = Random(self.seed)
