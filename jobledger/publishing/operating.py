@@ -24,8 +24,8 @@ from statemachine.log.partitions import Partitions
 from statemachine.log.port import EventLog
 from statemachine.log.positions import Positions, SinkFailure
 
-_COUNTED: Final = 10_000
-"""Positions up to which entries are counted one by one: a second's work."""
+_COUNTED: Final = 2_000
+"""Positions up to which entries are counted one by one."""
 
 
 class SinkReport(NamedTuple):

@@ -21,10 +21,11 @@ class Client:
         self.process = Process(name)
         server = f"{name}:9092"
         self.address = Address((server,))
-        self.link = Link(world.brokers, name, world.odds, moment=self._moment)
+        self.link = Link(world.brokers, name, world.odds, moment=self.moment)
         linked(server, self.link)
 
-    def _moment(self, produces: bool) -> None:
+    def moment(self, produces: bool) -> None:
+        """It sends something, or was heard: it may end here, or stand still. `produces`: others see what it sends."""
         if self.process.is_running and not self.process.is_frozen:
             self.world.at_request(self, _WRITES if produces else 1.0)
 

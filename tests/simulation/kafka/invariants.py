@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Final, cast
 
+from jobledger.wiring.configured_sinks import chosen_by
 from projectors.contract.binding import line_of
 from projectors.contract.envelope import structured
 from projectors.contract.page import PublicEvent
 from projectors.contract.stream import Publisher
+from projectors.sinks.feeding import Chosen, all_of
 from statemachine.decide import decide
 from statemachine.engine.step import Delivery, Owner
 from statemachine.errors import StoreUnusable
@@ -23,7 +25,7 @@ from statemachine.observations import Observation
 from statemachine.state import JobState
 from tests.simulation.histories import Story
 from tests.simulation.invariants import check_log
-from tests.simulation.kafka.publishers import PUBLICATION
+from tests.simulation.kafka.publishers import LINEAGE, LINEAGE_TOPIC, PUBLICATION
 from tests.simulation.kafka.world import Still, World
 from tests.simulation.world import World as Whole
 from tests.support.kafka_model.partitions import ModelPartition
@@ -196,11 +198,11 @@ def what_was_announced_is_there(world: World) -> Findings:
             yield f"entry {record.seq} of {record.job} was announced, and the log has {kept}"
 
 
-def public_events(decided: ModelPartition) -> list[PublicEvent]:
+def public_events(decided: ModelPartition, chosen: Chosen = all_of) -> list[PublicEvent]:
     """What the log gives of a partition."""
     publisher = Publisher(PUBLICATION)
     entries = [entry for record in records(decided) if (entry := publisher.take(record)) is not None]
-    return [event for entry in entries for event in entry.events]
+    return [event for entry in entries for event in chosen(entry)]
 
 
 def every_event_is_published_once(world: World) -> Findings:
@@ -209,6 +211,18 @@ def every_event_is_published_once(world: World) -> Findings:
         wanted = [structured(event) for event in public_events(decided)]
         if (there := published(topic)) != wanted:
             yield f"{topic.tp} has {len(there)} events, the log gives {len(wanted)}: {_first(there, wanted)}"
+
+
+def every_run_event_is_published_once(world: World) -> Findings:
+    """The topic of lineage has what the log gives, in whichever of its partitions."""
+    chosen = chosen_by(LINEAGE)
+    wanted = Counter(
+        event.data for decided in world.parts(EVENTS.name) for event in public_events(decided, chosen)
+    )
+    messages = [stored.message for part in world.parts_of(LINEAGE_TOPIC) for stored in part.visible()]
+    there = Counter(message.value or b"" for message in messages if message is not None)
+    if there != wanted:
+        yield f"not in the topic of lineage: {wanted - there}; too often there: {there - wanted}"
 
 
 def every_event_is_received(world: World) -> Findings:
@@ -231,6 +245,7 @@ AT_REST: Final[tuple[Callable[[World], Findings], ...]] = (
     letters_are_empty,
     what_was_announced_is_there,
     every_event_is_published_once,
+    every_run_event_is_published_once,
     every_event_is_received,
 )
 

@@ -1,4 +1,4 @@
-"""Processes that publish the events of the simulated ledger to its topic: the product's sinks as they are.
+"""Processes that publish the events of the simulated ledger: the product's sinks as they are, but for a web hook's.
 
 Each of them has a slot, and which slot a partition is of is dealt out anew now and then. They hear of that one after
 the other, so for a while two feed a partition, or nobody does.
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from jobledger.settings.events import EventsSettings, LedgerSettings
 from jobledger.settings.model import Settings
+from jobledger.settings.sinks import sinks_in
 from jobledger.wiring.ledger import Kafka, Ledger, reading
 from jobledger.wiring.sinks import Sinks, sinks_of
 from projectors.contract.gpus import USUAL
@@ -35,6 +36,8 @@ SETTINGS: Final = Settings(
     ledger=LedgerSettings(name="simulated"),
     events=EventsSettings(sinks=Path(__file__).with_name("sinks.yaml")),
 )
+LINEAGE: Final = sinks_in(SETTINGS.events.sinks)[1]
+LINEAGE_TOPIC: Final = "simulated.lineage"
 PUBLICATION: Final = Publication(
     "simulated", (), SETTINGS.events.actors, USUAL, SETTINGS.events.classification
 )
@@ -49,11 +52,14 @@ class Receiver:
         self._publisher = publisher
 
     async def deliver(self, batch: Batch) -> None:
-        """See Sink."""
+        """See Sink. The publisher may end on the way there, and back."""
         publisher, world = self._publisher, self._publisher.world
-        await asyncio.sleep(world.chance.expovariate(10.0))
+        publisher.moment(True)
+        await asyncio.sleep(world.chance.expovariate(2.0))
         if not publisher.process.is_killed:
             world.received[batch.partition] += [str(event.attributes["id"]) for event in batch.events]
+            publisher.moment(True)
+            await asyncio.sleep(0)
 
     async def close(self) -> None:
         """See Sink."""

@@ -30,7 +30,7 @@ from statemachine.log.reader import Folded
 from statemachine.observations import Observation
 from tests.simulation.kafka.clients import Client
 from tests.simulation.kafka.lives import life
-from tests.simulation.kafka.publishers import SLOTS, Publisher
+from tests.simulation.kafka.publishers import LINEAGE_TOPIC, SLOTS, Publisher
 from tests.support.kafka_model.brokers import START, Brokers
 from tests.support.kafka_model.partitions import ModelPartition
 from tests.support.kafka_model.wire import Link, Odds, linked
@@ -178,7 +178,7 @@ class World:
 
     async def make_topics(self) -> None:
         """The ledger has its topics."""
-        await apply(self.address, partitions=self.partitions, replication=1)
+        await apply(self.address, partitions=self.partitions, replication=1, lineage=[LINEAGE_TOPIC])
 
     async def observe(self) -> None:
         """The bridge puts what is observed when it is, some of it twice, and what was not taken once more."""
@@ -213,7 +213,11 @@ class World:
 
     def parts(self, topic: str) -> Iterator[ModelPartition]:
         """The partitions of a topic of the ledger."""
-        yield from map(self.brokers.partition, self.brokers.parts(self.address.topic(topic)))
+        return self.parts_of(self.address.topic(topic))
+
+    def parts_of(self, topic: str) -> Iterator[ModelPartition]:
+        """The partitions of a topic, by its whole name."""
+        yield from map(self.brokers.partition, self.brokers.parts(topic))
 
     def is_all_decided(self) -> bool:
         """The group is at the end of all observations, by its own account."""
@@ -228,7 +232,9 @@ class World:
         slots = {publisher.slot for publisher in self.publishing()}
         if len(slots) < SLOTS or not all(publisher.is_done for publisher in self.publishing()):
             return False
-        return all(partition.last_stable == partition.end for partition in self.parts(CLOUDEVENTS.name))
+        topics = (self.address.topic(CLOUDEVENTS.name), LINEAGE_TOPIC)
+        partitions = [partition for topic in topics for partition in self.parts_of(topic)]
+        return all(partition.last_stable == partition.end for partition in partitions)
 
     def end_of(self, number: int) -> Position:
         """Behind all that can be read of a partition of the events."""
