@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeVar
+from functools import partial
+from typing import Final
 
 from statemachine.errors import LogUnavailable, OwnerLost
 from statemachine.log.kafka.log import KafkaLog
 from tests.simulation.kafka.clients import Client
 from tests.simulation.kafka.world import World
-
-C = TypeVar("C", bound=Client)
 
 Fault = Callable[[World], Awaitable[None]]
 
@@ -48,9 +47,7 @@ def calm(world: World) -> None:
 
 async def kill(world: World) -> None:
     """Kill -9 of an engine."""
-    if engine := _some(world, world.running()):
-        world.note(f"{engine.process.name} is killed")
-        engine.kill()
+    _kill(world, world.running())
 
 
 async def stop(world: World) -> None:
@@ -62,26 +59,12 @@ async def stop(world: World) -> None:
 
 async def freeze(world: World) -> None:
     """An engine stands still: others take over, and it goes on as if nothing had been."""
-    engine = _some(world, world.running())
-    if engine is not None and not engine.process.is_frozen:
-        world.freeze(engine)
+    _freeze(world, world.running())
 
 
 async def cut(world: World) -> None:
     """An engine reaches no broker for a while, and goes on by itself."""
-    if engine := _some(world, world.running()):
-        _cut(world, engine)
-
-
-def _cut(world: World, client: Client) -> None:
-    seconds = world.session * world.chance.uniform(0.2, 3.0)
-    world.note(f"{client.process.name} reaches no broker for {seconds:.1f} s")
-    client.link.is_down = True
-
-    def again() -> None:
-        client.link.is_down = False
-
-    world.brokers.soon(seconds, again)
+    _cut(world, world.running())
 
 
 async def away(world: World) -> None:
@@ -117,22 +100,17 @@ async def compact(world: World) -> None:
 
 async def kill_publisher(world: World) -> None:
     """Kill -9 of a publisher; another takes its place."""
-    if publisher := _some(world, world.publishing()):
-        world.note(f"{publisher.process.name} is killed")
-        publisher.kill()
+    _kill(world, world.publishing())
 
 
 async def freeze_publisher(world: World) -> None:
     """A publisher stands still, and goes on as if nothing had been."""
-    publisher = _some(world, world.publishing())
-    if publisher is not None and not publisher.process.is_frozen:
-        world.freeze(publisher)
+    _freeze(world, world.publishing())
 
 
 async def cut_publisher(world: World) -> None:
     """A publisher reaches no broker for a while."""
-    if publisher := _some(world, world.publishing()):
-        _cut(world, publisher)
+    _cut(world, world.publishing())
 
 
 async def deal(world: World) -> None:
@@ -140,8 +118,28 @@ async def deal(world: World) -> None:
     world.deal()
 
 
-def _some(world: World, running: Sequence[C]) -> C | None:
-    return world.chance.choice(running) if running else None
+def _kill(world: World, clients: Sequence[Client]) -> None:
+    if client := _some(world, clients):
+        world.note(f"{client.process.name} is killed")
+        client.kill()
+
+
+def _freeze(world: World, clients: Sequence[Client]) -> None:
+    client = _some(world, clients)
+    if client is not None and not client.process.is_frozen:
+        world.freeze(client)
+
+
+def _cut(world: World, clients: Sequence[Client]) -> None:
+    if client := _some(world, clients):
+        seconds = world.session * world.chance.uniform(0.2, 3.0)
+        world.note(f"{client.process.name} reaches no broker for {seconds:.1f} s")
+        client.link.is_down = True
+        world.brokers.soon(seconds, partial(setattr, client.link, "is_down", False))
+
+
+def _some(world: World, clients: Sequence[Client]) -> Client | None:
+    return world.chance.choice(clients) if clients else None
 
 
 FAULTS: Final[tuple[Fault, ...]] = (

@@ -106,18 +106,21 @@ def nothing_broke(world: World) -> Findings:
     yield from world.broken
 
 
+def messages(partition: ModelPartition) -> list[Message]:
+    """What a read_committed consumer reads."""
+    return [cast(Message, stored.message) for stored in partition.visible() if stored.message is not None]
+
+
 def published(partition: ModelPartition) -> list[bytes]:
     """What a read_committed consumer reads of the public events, as structured events."""
-    messages = [cast(Message, stored.message) for stored in partition.visible() if stored.message is not None]
-    return [line_of(message.key, message.value, message.headers) for message in messages]
+    return [line_of(message.key, message.value, message.headers) for message in messages(partition)]
 
 
 def no_event_is_published_twice(world: World) -> Findings:
     """In the topic of public events every event stands once."""
     for partition in world.parts(CLOUDEVENTS.name):
-        lines = published(partition)
-        if len(lines) != len(set(lines)):
-            yield f"{partition.tp}: {[line for line, count in Counter(lines).items() if count > 1]} stand twice"
+        if twice := [line for line, count in Counter(published(partition)).items() if count > 1]:
+            yield f"{partition.tp}: {twice} stand there more than once"
 
 
 AT_ANY_TIME: Final = (
@@ -219,8 +222,9 @@ def every_run_event_is_published_once(world: World) -> Findings:
     wanted = Counter(
         event.data for decided in world.parts(EVENTS.name) for event in public_events(decided, chosen)
     )
-    messages = [stored.message for part in world.parts_of(LINEAGE_TOPIC) for stored in part.visible()]
-    there = Counter(message.value or b"" for message in messages if message is not None)
+    there = Counter(
+        message.value or b"" for part in world.parts_of(LINEAGE_TOPIC) for message in messages(part)
+    )
     if there != wanted:
         yield f"not in the topic of lineage: {wanted - there}; too often there: {there - wanted}"
 

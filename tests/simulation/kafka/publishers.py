@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Final
 from jobledger.settings.events import EventsSettings, LedgerSettings
 from jobledger.settings.model import Settings
 from jobledger.settings.sinks import sinks_in
+from jobledger.wiring.configured_sinks import lineage_topics
 from jobledger.wiring.ledger import Kafka, Ledger, reading
 from jobledger.wiring.sinks import Sinks, sinks_of
 from projectors.contract.gpus import USUAL
 from projectors.contract.publication import Publication
 from projectors.sinks.port import Batch
 from statemachine.errors import JobledgerError
+from statemachine.log.kafka.address import Address
 from tests.simulation.kafka.clients import Client
 
 if TYPE_CHECKING:
@@ -36,8 +38,8 @@ SETTINGS: Final = Settings(
     ledger=LedgerSettings(name="simulated"),
     events=EventsSettings(sinks=Path(__file__).with_name("sinks.yaml")),
 )
-LINEAGE: Final = sinks_in(SETTINGS.events.sinks)[1]
-LINEAGE_TOPIC: Final = "simulated.lineage"
+_, LINEAGE, _ = SINKS = sinks_in(SETTINGS.events.sinks)
+(LINEAGE_TOPIC,) = lineage_topics(SINKS, Address(("any:9092",)))
 PUBLICATION: Final = Publication(
     "simulated", (), SETTINGS.events.actors, USUAL, SETTINGS.events.classification
 )
@@ -108,5 +110,6 @@ class Publisher(Client):
 
     @property
     def is_done(self) -> bool:
-        """It has published all of its share, by its own account."""
-        return self._sinks is not None and not any(self._sinks.lag_entries().values())
+        """It has heard what its share is, and published all of that, by its own account."""
+        has_heard = self._mine == self.world.share_of(self.slot)
+        return has_heard and self._sinks is not None and not any(self._sinks.lag_entries().values())

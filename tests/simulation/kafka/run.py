@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 from unittest.mock import patch
@@ -25,7 +25,7 @@ _LOOK: Final = 2.0
 """Seconds between two looks at what must hold at any time."""
 
 _NEVER_DONE: Final = 300.0
-"""Seconds of calm after which all must have been decided: sessions, pauses and time-outs are over long before."""
+"""Seconds of calm after which all must be decided, or published: sessions, pauses, time-outs are over long before."""
 
 _SNAPSHOT_EVERY: Final = 12
 """Entries; few, so that seeds have snapshots."""
@@ -109,23 +109,28 @@ async def _look(world: World) -> None:
 
 async def _settle(world: World) -> None:
     """All that was put is decided, and nothing more is written."""
-    loop = asyncio.get_running_loop()
-    limit, before = loop.time() + _NEVER_DONE, -1
-    while not world.is_all_decided() or world.entries() != before:
-        before = world.entries()
-        await asyncio.sleep(world.session)
-        if loop.time() > limit:
-            raise Broken(f"not all was decided in {_NEVER_DONE:.0f} s of calm")
+    before = -1
+
+    def is_settled() -> bool:
+        nonlocal before
+        last, before = before, world.entries()
+        return world.is_all_decided() and last == before
+
+    await _until(world, is_settled, "decided")
 
 
 async def _publish(world: World) -> None:
     """All that was written is published."""
+    await _until(world, world.is_all_published, "published")
+
+
+async def _until(world: World, holds: Callable[[], bool], what: str) -> None:
     loop = asyncio.get_running_loop()
     limit = loop.time() + _NEVER_DONE
-    while not world.is_all_published():
+    while not holds():
         await asyncio.sleep(world.session)
         if loop.time() > limit:
-            raise Broken(f"not all was published in {_NEVER_DONE:.0f} s of calm")
+            raise Broken(f"not all was {what} in {_NEVER_DONE:.0f} s of calm")
 
 
 async def _stop(clients: Iterable[Client]) -> None:

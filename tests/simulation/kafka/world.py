@@ -105,15 +105,13 @@ class World:
         self.is_timed = self.seed % 2 == 1
         self.clock: Clock = LoopClock(START) if self.is_timed else Still()
         self.sudden = 0.0
-        """How likely an engine ends, or stands still, at a request of it."""
-        self._count = self._publisher_count = 0
+        """How likely a process ends, or stands still, at a request of it."""
 
     # ---- engines -------------------------------------------------------------------------------------------------
 
     def start_engine(self) -> Engine:
         """One more engine."""
-        self._count += 1
-        engine = Engine(self, self._count)
+        engine = Engine(self, len(self.engines) + 1)
         self.engines.append(engine)
         self.note(f"{engine.process.name} starts")
         return engine
@@ -154,8 +152,7 @@ class World:
 
     def start_publisher(self, slot: int) -> None:
         """One more publisher."""
-        self._publisher_count += 1
-        publisher = Publisher(self, self._publisher_count, slot)
+        publisher = Publisher(self, len(self.publishers) + 1, slot)
         self.publishers.append(publisher)
         self.note(f"{publisher.process.name} starts in slot {slot}")
 
