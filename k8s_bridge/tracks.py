@@ -11,6 +11,7 @@ from typing import Final
 from msgspec.json import Encoder
 
 from k8s_bridge.context import Known
+from k8s_bridge.port import Ref
 from statemachine.observations import (
     ChildObserved,
     JobGone,
@@ -35,7 +36,8 @@ class Track:
 
     `fields` is the digest of a job's spec and labels then: their change shows the actor. `written_at` is when the API
     server took that version of a pod, `at` when the change was observed. `is_placed`: the pod has the name of its
-    replica's pods, which neither it nor the replica of a track ever changes.
+    replica's pods, which neither it nor the replica of a track ever changes. `place` is where a pod was seen last:
+    the log, which may be behind, has not yet every pod that was reported.
     """
 
     gone: Observation
@@ -44,6 +46,7 @@ class Track:
     written_at: datetime | None = None
     at: datetime = _NEVER
     is_placed: bool = False
+    place: Ref | None = None
 
     def is_later_than(self, observation: Observation) -> bool:
         """The last report is of a later version of the pod than `observation`, which came late.

@@ -122,6 +122,17 @@ class Bridge:
             if not self._may_live(gone)
         }
 
+    def look_for(self, pod: PodGone) -> None:
+        """The pod exists, the log knows it, and by its labels it was nobody's here: it is that replica's from now on.
+
+        Somebody edited its labels after it was first reported, and before the log had that (spec R3). A watch without
+        `silence`, whose cluster lets nobody edit them, takes the answer with its next change.
+        """
+        place = self.log.place_of(pod)
+        if place is not None and pod.uid not in self._tracks:
+            self._tracks[pod.uid] = Track(pod)
+            self._looks.add(pod.uid, place)
+
     async def run(self) -> None:
         """Watches, and opens a new watch whenever one ends, until it is cancelled or `sink` raises."""
         try:
@@ -338,7 +349,10 @@ class Bridge:
         else:
             fields = digest(raw) if isinstance(observation, JobObserved) else None
             is_placed = track is not None and track.is_placed and track.gone.job == observation.job
-            self._tracks[uid] = Track(gone(observation), mark, fields, written_at, observation.at, is_placed)
+            place = Ref.of(raw) if isinstance(observation, PodObserved | PodUnreadable) else None
+            self._tracks[uid] = Track(
+                gone(observation), mark, fields, written_at, observation.at, is_placed, place
+            )
         if isinstance(observation, JobObserved) and (early := self._early.pop(observation.job, None)):
             await self._pass_on(early.uid, early, {})
 
@@ -366,7 +380,9 @@ class Bridge:
         vanished.sort(key=lambda uid: not isinstance(self._tracks[uid].gone, JobGone))
         for uid in vanished:
             known = self._known_pod(uid)
-            place = self.log.place_of(known) if known is not None and known.job in self._tracks else None
+            place = None
+            if known is not None and known.job in self._tracks:
+                place = self.log.place_of(known) or self._tracks[uid].place
             if place is None:
                 await self._report_gone(uid, synced.at)
             elif uid not in self._looks:

@@ -1,8 +1,9 @@
-"""What the log believes to be in the cluster and is not is observed here, where no watch will ever report it.
+"""What the log knows and no watch has reported is asked for: it is gone, or a watch could not tell whose it is.
 
 A watch reports what it has seen vanish. What it never saw can still come into the log, when the report of another
 bridge arrives late: one that was paused, or whose reports lay in the inbox while the object went. Nothing else would
-ever contradict such a report.
+ever contradict such a report. If it still exists, it is a pod whose labels somebody has edited meanwhile: of which
+replica it is only the log says, and nobody else would report its end.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from k8s_bridge.watchers import Bridge, Sink
 from projectors.base import States
 from statemachine.engine.clock import Clock
 from statemachine.errors import ClusterError
-from statemachine.observations import JobGone, Observation
+from statemachine.observations import JobGone, Observation, PodGone
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ ROUND: Final = 30.0
 
 @dataclass
 class Audit:
-    """Asks for what a bridge has never seen, though the log knows it; what is really gone goes to `sink`."""
+    """Asks for what a bridge has never reported, though the log knows it; what is really gone goes to `sink`."""
 
     states: States
     cluster: Cluster
@@ -45,11 +46,14 @@ class Audit:
                 log.warning("what is missing cannot be asked for now", extra=fields)
 
     async def look(self, bridge: Bridge | None) -> None:
-        """Observes what was missing the last time, still is, and does not exist.
+        """Observes what was missing the last time and still is: that it does not exist, or the pod as it is.
 
         Raises ClusterError.
         """
-        before, self._missing = self._missing, bridge.missing() if bridge is not None else {}
+        if bridge is None:
+            self._missing = {}
+            return
+        before, self._missing = self._missing, bridge.missing()
         there: dict[tuple[str, str, str], set[str]] = {}
         for uid, gone in self._missing.items():
             place = self._place(gone)
@@ -60,6 +64,8 @@ class Audit:
             if uid not in there[place]:
                 log.warning("an object has vanished unseen", extra={"action": "audit", "uid": uid})
                 await self.sink(gone.changed(at=self.clock.now()))
+            elif isinstance(gone, PodGone):
+                bridge.look_for(gone)
 
     def _place(self, gone: Observation) -> tuple[str, str, str] | None:
         """Where the object was: api version, kind, namespace. None if the log knows that it is gone."""

@@ -10,7 +10,7 @@ from k8s_bridge import watchers
 from k8s_bridge.apiserver.index import Index
 from k8s_bridge.context import Known
 from k8s_bridge.observe import observe
-from k8s_bridge.port import Change, Cluster, Manifest, Synced, Verb
+from k8s_bridge.port import Change, Cluster, Manifest, Ref, Sight, Synced, Verb
 from k8s_bridge.raw import number
 from k8s_bridge.watchers import Bridge
 from projectors import diff
@@ -145,6 +145,10 @@ class Scripted:
                 raise item
             yield item
         await asyncio.Event().wait()
+
+    async def look(self, _: Ref, __: str) -> Sight:
+        """The pod is gone."""
+        return Sight(None, AT)
 
 
 async def followed(

@@ -257,8 +257,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "watchers-unlisted-is-gone",
         _WATCHERS,
-        "self.log.place_of(known) if known is not None and known.job in self._tracks else None",
-        "None",
+        "            if known is not None and known.job in self._tracks:\n                place = ",
+        "            if False:\n                place = ",
         _ON_WATCHERS,
     ),
     Mutant(
@@ -274,6 +274,27 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "            self._looks.again(answer.uid)\n",
         "            self._looks.drop(answer.uid)\n",
         _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-pod-that-the-log-does-not-have-yet-is-gone",
+        _WATCHERS,
+        "self.log.place_of(known) or self._tracks[uid].place",
+        "self.log.place_of(known)",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "watchers-pod-that-the-log-places-is-not-looked-at",
+        _WATCHERS,
+        "            self._looks.add(pod.uid, place)\n",
+        "            pass\n",
+        _ON_WATCHERS,
+    ),
+    Mutant(
+        "audit-what-exists-is-left-alone",
+        "jobledger.wiring.audit",
+        "                bridge.look_for(gone)\n",
+        "                pass\n",
+        ("tests/unit/wiring/test_spread.py",),
     ),
     Mutant(
         "looking-dropped-look-ends-all",

@@ -234,12 +234,13 @@ async def test_a_watch_tells_what_is_there_then_every_change() -> None:
 
 
 async def test_a_watch_tells_of_selected_jobs_and_when_they_are_so_no_longer() -> None:
+    uids: dict[str, JobUid] = {}
     async with app_in_memory() as app:
         for name, team in (("first", "a"), ("second", "b")):
             manifest = job(name)
             manifest["metadata"]["labels"] = {"team": team}
             await app.submit(written(manifest), "me")
-            await phase(app, name, "Running")
+            uids[name] = (await phase(app, name, "Running"))["metadata"]["uid"]
         async with asyncio.timeout(SECONDS):
             watch = app.watch(selector=Selector.of("team=a"))
             assert [(await anext(watch))[0] for _ in range(2)] == ["ADDED", "SYNCED"]
@@ -247,6 +248,12 @@ async def test_a_watch_tells_of_selected_jobs_and_when_they_are_so_no_longer() -
             for name, team in (("second", "c"), ("second", "a"), ("first", "b"), ("first", "a")):
                 ref = Ref("batch.tensorstack.dev/v1beta1", "PyTorchTrainingJob", "default", name)
                 await app.cluster.patch(ref, {"metadata": {"labels": {"team": team}}})
+
+                async def is_logged(uid: JobUid = uids[name], team: str = team) -> bool:
+                    state = app.state(uid)
+                    return state is not None and state.labels == {"team": team}
+
+                await until(is_logged)  # two changes at once may be one for a watch
                 if team in ("a", "b"):
                     type_, item = await anext(watch)
                     changes.append((type_, item["metadata"]["name"]))

@@ -669,6 +669,35 @@ async def test_the_end_of_a_pod_whose_labels_were_edited_before_its_first_report
         assert [type(observation) for observation in observations] == [JobObserved]
 
 
+async def test_a_pod_that_no_list_shows_is_looked_at_although_the_log_does_not_have_it_yet() -> None:
+    """Its labels were taken away, the watch began anew, and what was reported of it is on its way to the log."""
+    first: Script = [added(JOB), added(POD), Synced(AT), Expired("410")]
+    looks: Looked = [bare(status=ENDED), None]
+    async with following(first, [added(JOB), Synced(AT)], looks=looks, log=LogOf()) as (heard, _, _):
+        await until(lambda: isinstance(heard[-1], PodGone))
+        phases = [observation.phase for observation in heard if isinstance(observation, PodObserved)]
+        assert phases == ["Running", "Failed"]
+
+
+async def test_a_pod_whose_labels_were_edited_before_the_log_had_it_is_looked_at_when_the_log_has() -> None:
+    labels = {**POD["metadata"]["labels"], "replica-index": "1"}
+    edited = {**POD, "metadata": {**POD["metadata"], "labels": labels}}
+    log = LogOf(place_of=place, pod_name=lambda _, replica: f"{_NAMES}-{replica}")
+    script: Script = [added(JOB), added(edited), Synced(AT)]
+    looks: Looked = [{**edited, "status": ENDED}]
+    async with following(script, looks=looks, log=log, silence=600.0) as (heard, _, bridge):
+        assert [type(observation) for observation in heard] == [JobObserved]
+        log.jobs = KNOWN
+        (pod,) = bridge.missing().values()
+        assert isinstance(pod, PodGone)
+        bridge.look_for(pod)
+        assert bridge.missing() == {}
+        await until(lambda: len(heard) > 1)
+        (end,) = heard[1:]
+        assert isinstance(end, PodObserved)
+        assert (end.uid, end.replica, end.attempt, end.phase) == (P1, W0, 1, "Failed")
+
+
 async def test_a_pod_that_has_its_labels_again_is_left_to_the_watches() -> None:
     looks: Looked = [POD]
     script: Script = [added(JOB), Synced(AT)]

@@ -318,6 +318,24 @@ async def test_what_a_watch_has_missed_and_exists_is_not_taken_for_gone() -> Non
     await world.cluster.close()
 
 
+@on_simulated_time
+async def test_the_end_of_a_pod_that_only_the_log_can_place_is_observed() -> None:
+    """Its labels were edited before the log had it, and a bridge that began meanwhile takes it for nobody's."""
+    world = World()
+    uid = (await world.create("train"))["metadata"]["uid"]
+    controller = world.controller(ALL, silence=HOUR)
+    async with running(controller):
+        await until(lambda: phase_of(controller, uid) is Phase.RUNNING)
+        (pod,), bridge = world.pods(), controller.bridge
+        assert bridge is not None
+        del bridge._tracks[pod["metadata"]["uid"]]
+        world.cluster.objects.patch(Ref.of(pod), {"metadata": {"labels": {"replica-index": "7"}}})
+        world.cluster.end_pod("default", pod["metadata"]["name"])
+        await until(lambda: phase_of(controller, uid) is Phase.SUCCEEDED)
+    assert not [cause for cause in await _causes(world) if isinstance(cause, PodGone)]
+    await world.cluster.close()
+
+
 def _replica(controller: Controller, uid: Any) -> Any:
     state = controller.states.state(uid)
     return next(iter(state.replicas.values()), None) if state else None
