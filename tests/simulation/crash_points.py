@@ -15,7 +15,7 @@ from typing import Final
 from statemachine.kinds import KINDS
 from tests.support.fate import Aim
 
-_OFTEN: Final = (
+_LOG_CALLS: Final = (
     "before append",
     "after append",
     "before saved",
@@ -26,6 +26,9 @@ _OFTEN: Final = (
     "after checkpoint",
     "before save_checkpoint",
     "after save_checkpoint",
+)
+_OFTEN: Final = (
+    *_LOG_CALLS,
     "before watch",
     "before the end of the list",
     "after the end of the list",
@@ -54,6 +57,19 @@ _OFTEN: Final = (
     "before end",
     "after end",
 )
+OF_THE_LOG: Final = frozenset(
+    {
+        *_LOG_CALLS,
+        "before end",
+        "after end",
+        "before save_snapshots",
+        "after save_snapshots",
+        "after the log did not answer",
+        "after a lost reply of the log",
+    }
+)
+"""Those of calls of the log. On the partitioned one a process may die at any request (`on_kafka`)."""
+
 _SOMETIMES: Final = (
     "after the log did not answer",
     "after the cluster did not answer",

@@ -14,12 +14,12 @@ from tests.simulation.world import Broken, World
 from tests.support import seeds as seeding
 from tests.support.collecting import many_worlds
 
-_SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 50)
+SEEDS: Final = int(os.environ.get("JOBLEDGER_SIM_SEEDS") or 50)
 _FIRST: Final = seeding.seed(0, "JOBLEDGER_SIM_FIRST")
 _ONE: Final = os.environ.get("JOBLEDGER_SIM_SEED")
 
 
-def chunked(size: int, number: int = _SEEDS) -> pytest.MarkDecorator:
+def chunked(size: int, number: int = SEEDS) -> pytest.MarkDecorator:
     """So many seeds from the first on, at least one, so many a test; or the one that is asked for."""
     end = _FIRST + max(1, number)
     chunks: list[Sequence[int]] = [range(first, min(first + size, end)) for first in range(_FIRST, end, size)]

@@ -54,6 +54,13 @@ FAULTS: Final[dict[str, Fault]] = {
     "newer_cause": Fault("a newer release decided an observation that this one does not know", _ACTION),
     "newer_event": Fault("a newer release wrote an event that this one does not know", _ACTION),
     "older_history": Fault("the log begins with a history of an older policy", _FOLLOWS),
+    # brokers
+    "died_at_request": Fault("a process dies at a request to the brokers", _ODDS),
+    "suspended": Fault("a process stands still (SIGSTOP), and others may take over", _ACTION),
+    "cut_off": Fault("a process reaches no broker for a while", _ACTION),
+    "brokers_away": Fault("the brokers are away for a while", _ACTION),
+    "owner_fenced": Fault("somebody else becomes the writer of a partition, for a moment", _ACTION),
+    "compacted": Fault("the brokers compact the snapshots", _ACTION),
     # the API server
     "unavailable": Fault("a call is not answered, and does nothing", _ODDS),
     "lost_reply": Fault("a write has effect, and is not answered", _ODDS),

@@ -64,9 +64,9 @@ def simulate(
         if script
         else Fate(Random(f"{seed} faults"), aimed(Random(f"{seed} aim"), {**world.points, **shape.points}))
     )
-    with _errors_are_findings(world):
+    with _errors_are_findings(world), world.surroundings():
         try:
-            watch = run_simulated(_in_one_loop(world, script), seed)
+            watch = run_simulated(_in_one_loop(world, script), seed, world.loop)
         except (Broken, Deadlock) as error:
             again = "" if script else f"again: make sim SEED={seed}\n\n"
             raise Failed(f"{error}\n\n{again}{story(world)}", world) from error
@@ -102,6 +102,7 @@ async def _watched(world: World, script: Script | None) -> Watch:
     world.diary.calm_at = world.diary.calm_at or asyncio.get_running_loop().time()
     if watch.failed.done():
         life.cancel()
+        await asyncio.wait([life])
         raise Broken("\n".join(watch.failed.result()))
     await life
     unknown = sorted(world.weather.passages.passed.keys() - POINTS.keys() - BY_CHANCE)
@@ -111,6 +112,14 @@ async def _watched(world: World, script: Script | None) -> Watch:
 
 async def _live(world: World, watch: Watch, script: Script | None) -> None:
     keeper = asyncio.create_task(world.keep_running(), name="keeper")
+    try:
+        await _story(world, watch, script)
+    finally:
+        keeper.cancel()
+        await world.end_processes()
+
+
+async def _story(world: World, watch: Watch, script: Script | None) -> None:
     if script is None:
         users = asyncio.create_task(_submit(world), name="users")
         await chaos.chaos(world)
@@ -126,8 +135,6 @@ async def _live(world: World, watch: Watch, script: Script | None) -> None:
         await _rest(world, watch)
         await _resync(world, watch)
         await _clear(world, watch)
-    keeper.cancel()
-    await world.end_processes()
 
 
 async def _submit(world: World) -> None:

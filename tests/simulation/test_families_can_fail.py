@@ -1,9 +1,11 @@
 """The families of worlds discover what is broken on purpose where only they can look."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import pytest
 
+from jobledger.wiring.levels import Levels
 from k8s_bridge.watchers import Bridge
 from projectors.history import HistoryProjector
 from projectors.history.database import Reached, Statement
@@ -13,11 +15,15 @@ from statemachine.engine.drain import Drain
 from statemachine.engine.follower import Follower
 from statemachine.engine.step import Owner
 from statemachine.engine.undecided import Failure, KnownFailures
+from statemachine.errors import LogUnavailable
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode
-from tests.simulation import chaos, chaos_parts
+from statemachine.log.kafka.outbox import KafkaOutbox
+from statemachine.observations import Observation
+from tests.simulation import chaos, chaos_kafka, chaos_parts
 from tests.simulation.apart import ApartWorld
 from tests.simulation.letters import LettersWorld
+from tests.simulation.on_kafka import KafkaWorld
 from tests.simulation.projected import ProjectedWorld
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH
@@ -105,6 +111,25 @@ def a_failure_is_noted_and_no_letter_kept(patch: pytest.MonkeyPatch) -> type[Wor
     return LettersWorld
 
 
+def what_brokers_did_not_take_is_not_put_again(patch: pytest.MonkeyPatch) -> type[World]:
+    put = KafkaOutbox.put
+
+    async def once(self: KafkaOutbox, observations: Sequence[Observation]) -> None:
+        with suppress(LogUnavailable):
+            await put(self, observations)
+
+    patch.setattr(KafkaOutbox, "put", once)
+    patch.setattr(KafkaWorld, "of_requests", {"refused": 0.9})
+    patch.setattr(KafkaWorld, "actions", (chaos.end_pod, chaos.edit_spec, chaos_kafka.away, chaos_kafka.cut))
+    return KafkaWorld
+
+
+def what_a_projector_left_undone_is_left_by_its_heir(patch: pytest.MonkeyPatch) -> type[World]:
+    patch.setattr(Levels, "shared", lambda *_: None)
+    patch.setattr(KafkaWorld, "actions", (chaos.edit_spec, chaos_parts.kill_part, chaos_parts.part_away))
+    return KafkaWorld
+
+
 Breaking = Callable[[pytest.MonkeyPatch], type[World]]
 
 
@@ -118,6 +143,8 @@ Breaking = Callable[[pytest.MonkeyPatch], type[World]]
         an_entry_whose_cause_is_not_known_is_not_read,
         letters_of_before_are_not_looked_for,
         a_failure_is_noted_and_no_letter_kept,
+        what_brokers_did_not_take_is_not_put_again,
+        what_a_projector_left_undone_is_left_by_its_heir,
     ],
 )
 def test_what_is_broken_on_purpose_is_discovered(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,21 @@ from typing import Final
 
 import pytest
 
-from tests.simulation import chaos, chaos_cluster, chaos_log, chaos_parts, letters, projected, versions
+from tests.simulation import (
+    chaos,
+    chaos_cluster,
+    chaos_kafka,
+    chaos_log,
+    chaos_parts,
+    letters,
+    projected,
+    versions,
+)
 from tests.simulation.apart import ApartWorld
 from tests.simulation.chaos import Action
 from tests.simulation.faults_list import FAULTS, Drawn
 from tests.simulation.letters import LettersWorld
+from tests.simulation.on_kafka import KafkaWorld
 from tests.simulation.projected import ProjectedWorld
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH
@@ -45,6 +55,11 @@ _BY: Final[Mapping[str, Action]] = {
     "newer_cause": versions.newer_cause,
     "newer_event": versions.newer_event,
     "older_history": chaos.edit_spec,
+    "suspended": chaos_kafka.freeze,
+    "cut_off": chaos_kafka.cut,
+    "brokers_away": chaos_kafka.away,
+    "owner_fenced": chaos_kafka.fence,
+    "compacted": chaos_kafka.compact,
     "token_expired": chaos_cluster.token_expires,
     "overload": chaos_cluster.overload,
     "no_leader": chaos_cluster.no_leader,
@@ -79,6 +94,7 @@ _BY: Final[Mapping[str, Action]] = {
 }
 
 _APART: Final = ("part_killed", "part_stopped", "second_bridge", "skew", "inbox_lost_reply")
+_KAFKA: Final = ("suspended", "cut_off", "brokers_away", "owner_fenced", "compacted", "died_at_request")
 _VERSIONS: Final = ("newer_cause", "newer_event", "older_history")
 
 
@@ -90,7 +106,7 @@ def test_every_fault_that_is_drawn_is_in_the_list_and_the_other_way_round() -> N
 
 def test_every_action_of_every_family_is_one_of_a_fault_or_a_users() -> None:
     users = {chaos.edit_spec, chaos.delete_job, letters.read_metrics, letters.retry_letters}
-    families = (World, TroubledWorld, ApartWorld, ProjectedWorld, VersionsWorld, LettersWorld)
+    families = (World, TroubledWorld, ApartWorld, KafkaWorld, ProjectedWorld, VersionsWorld, LettersWorld)
     actions = {action for family in families for action in family.actions or chaos.ACTIONS}
     assert actions - users <= {*_BY.values()}
 
@@ -110,6 +126,8 @@ def alone(name: str) -> type[World]:
     base: type[World] = TroubledWorld
     if name in _APART:
         base = ApartWorld
+    elif name in _KAFKA:
+        base = KafkaWorld
     elif name in _VERSIONS:
         base = VersionsWorld
     elif name.startswith("database"):
@@ -117,4 +135,5 @@ def alone(name: str) -> type[World]:
     at_most = 0.1 if name == "crash" else 0.6
     odds = dict.fromkeys(_ODDS, 0.0) | ({name: at_most} if name in _ODDS else {})
     action = _BY.get(name, chaos.edit_spec)
-    return type("Alone", (base,), {"odds": odds, "actions": (action,), "share": 1.0, "possible": 1.0})
+    only = {"odds": odds, "of_requests": {}, "actions": (action,), "share": 1.0, "possible": 1.0}
+    return type("Alone", (base,), only)

@@ -19,12 +19,12 @@ from tests.simulation.troubled import TroubledWorld
 from tests.simulation.xgboost_shapes import XGBOOST
 from tests.support.fate import Fault
 
-_SHAPES = (PYTORCH, PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, MPI, TENSORFLOW, BEAM, XGBOOST)
+SHAPES = (PYTORCH, PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, MPI, TENSORFLOW, BEAM, XGBOOST)
 
 
 @family_seeds
 def test_the_promises_hold_under_a_troubled_api_server(seeds: Sequence[int]) -> None:
-    simulate_all(seeds, TroubledWorld, _SHAPES)
+    simulate_all(seeds, TroubledWorld, SHAPES)
 
 
 def test_a_pod_that_lost_its_owner_and_labels_before_any_report_does_not_keep_its_name_for_ever() -> None:
@@ -56,7 +56,7 @@ def test_a_pod_group_that_outlives_a_pause_does_not_let_pods_wait_for_ever() -> 
 
 @family_seeds
 def test_the_promises_hold_with_each_role_away_by_itself(seeds: Sequence[int]) -> None:
-    simulate_all(seeds, ApartWorld, _SHAPES)
+    simulate_all(seeds, ApartWorld, SHAPES)
 
 
 def test_the_same_seed_writes_the_same_bytes_with_the_roles_apart() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
@@ -33,6 +34,7 @@ from tests.support.controllers import controller_of
 from tests.support.faults import FaultyCluster, FaultyLog, JumpingClock, Life, Odds, Weather
 from tests.support.memory_cluster import MemoryCluster
 from tests.support.memory_log import MemoryLog
+from tests.support.simulated import SimulatedLoop
 
 START: Final = datetime(2024, 1, 9, 15, 0, tzinfo=UTC)
 
@@ -130,6 +132,11 @@ class World:
     silence: ClassVar[float | None] = None
     keeps_reports: ClassVar[bool] = False
     """Reports outlive the process that made them, in an inbox."""
+    loop: ClassVar[type[SimulatedLoop]] = SimulatedLoop
+
+    def surroundings(self) -> AbstractContextManager[None]:
+        """What is otherwise as long as the world lives."""
+        return nullcontext()
 
     def _new_log(self) -> MemoryLog:
         return MemoryLog()
@@ -169,17 +176,23 @@ class World:
             self.cluster_of(life),
             self.clock_of(roles),
             streams=self.streams_of(life, roles),
-            evidence=self.evidence,
-            workers=self.workers,
-            jitter=Random(self.chance.random()),
-            roles=roles,
             inbox=self.inbox_of(life),
-            generators=GENERATORS,
-            silence=self.silence,
-            keeps=0,
-            env_values=ENV_VALUES if self.conceals else EnvValues(),
-            attended=self.attended,
+            **self.options(roles),
         )
+
+    def options(self, roles: Roles) -> dict[str, Any]:
+        """Those of `ControllerOptions`, for a process with these roles."""
+        return {
+            "evidence": self.evidence,
+            "workers": self.workers,
+            "jitter": Random(self.chance.random()),
+            "roles": roles,
+            "generators": GENERATORS,
+            "silence": self.silence,
+            "keeps": 0,
+            "env_values": ENV_VALUES if self.conceals else EnvValues(),
+            "attended": self.attended,
+        }
 
     def processes(self) -> Mapping[str, Process]:
         """What runs, by name; one may have ended and not be started again yet."""

@@ -9,6 +9,7 @@ ends in `CancelledError`, so that whatever its tasks still do in `finally` reach
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextvars import Context
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from random import Random
@@ -43,6 +44,8 @@ class Odds:
     the list that a watch begins with is old when it arrives. `stale_reads`: what a job owns is
     read as it was a moment ago, but for the caller's own writes.
 
+    `died_at_request`: the process dies when a request of it is on the way to the brokers, or was done.
+
     `inbox_lost_reply`: observations were put into the inbox, and their sender does not learn it.
 
     Of the database of the history (`tests.support.faulty_store`): `database_fails`, `database_lost_reply`.
@@ -69,6 +72,7 @@ class Odds:
     no_bookmarks: float = 0.0
     stale_list: float = 0.0
     stale_reads: float = 0.0
+    died_at_request: float = 0.0
     inbox_lost_reply: float = 0.0
     database_fails: float = 0.0
     database_lost_reply: float = 0.0
@@ -442,7 +446,7 @@ class FaultyCluster:
             raise error
         if self._weather.strikes("done_late"):
             after = self._weather.chance.uniform(0, LATEST)
-            asyncio.get_running_loop().call_later(after, self._create_late, manifest)
+            asyncio.get_running_loop().call_later(after, self._create_late, manifest, context=Context())
             self._life.pass_by("after a create that was given up")
             raise ClusterUnavailable("time-out; the outcome is unknown")
         self._weather.unexpected = self._life.superseded

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
 
@@ -23,11 +23,13 @@ LEADER: Final = 1
 
 
 class Brokers:
-    """To be made in a running loop. `chance` draws how long things take."""
+    """They do everything in the loop that runs. `chance` draws how long things take."""
 
     def __init__(self, chance: Random, start: datetime = START) -> None:
         self.chance = chance
         self.is_away = False
+        self.ahead = timedelta(0)
+        """By how much their clock is."""
         self.context = Context()
         """That of no process: what brokers do is done also while processes are frozen."""
         self.marker_lag = 0.005
@@ -35,9 +37,8 @@ class Brokers:
         self.settings: dict[str, Mapping[str, str]] = {}
         self._start = start
         self._topics: dict[str, list[ModelPartition]] = {}
-        self._loop = asyncio.get_running_loop()
         self._back: list[Callable[[], None]] = []
-        self.groups = Groups(self.later, self._loop.time, self.parts)
+        self.groups = Groups(self.later, _passed, self.parts)
         self.transactions = Transactions(self.later, self._lag, self.groups.keep)
 
     # ---- there and away ------------------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ class Brokers:
 
     def soon(self, seconds: float, call: Callable[[], object]) -> None:
         """`call` is made in so many seconds, whatever is the matter with anybody."""
-        self._loop.call_later(seconds, call, context=self.context)
+        asyncio.get_running_loop().call_later(seconds, call, context=self.context)
 
     def _lag(self) -> float:
         return self.chance.expovariate(1 / self.marker_lag)
@@ -67,7 +68,7 @@ class Brokers:
     @property
     def now(self) -> int:
         """Milliseconds, as records are stamped."""
-        return int(self._start.timestamp() * 1000 + self._loop.time() * 1000)
+        return int((self._start + self.ahead).timestamp() * 1000 + _passed() * 1000)
 
     # ---- topics --------------------------------------------------------------------------------------------------
 
@@ -125,3 +126,7 @@ class Brokers:
         now = self.now
         transactional = transactional_id is not None
         return partition.append(rows, batch, now, writer, transactional=transactional), now
+
+
+def _passed() -> float:
+    return asyncio.get_running_loop().time()

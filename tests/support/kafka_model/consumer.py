@@ -203,7 +203,8 @@ class ModelConsumer:
         if committed is not None:
             return committed
         if self._reset == "latest":
-            return (await self.end_offsets([tp]))[tp]
+            partition = self._client.brokers.partition(tp)
+            return await self._client.answered(lambda: partition.bound(committed=self._committed_only))
         return 0
 
     # ---- records -------------------------------------------------------------------------------------------------

@@ -1,0 +1,23 @@
+"""Seeds → whole processes on the partitioned log: see `on_kafka`."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tests.simulation.families import SEEDS, chunked, simulate_all
+from tests.simulation.on_kafka import KafkaWorld
+from tests.simulation.run import simulate
+from tests.simulation.shapes import PYTORCH
+from tests.simulation.test_troubled import SHAPES
+
+_SEEDS: Final = max(20, SEEDS // 10)
+"""A tenth of what other families have: a seed takes five times as long, as consumers ask brokers all the time."""
+
+
+@chunked(10, _SEEDS)
+def test_the_promises_hold_on_the_partitioned_log(seeds: Sequence[int]) -> None:
+    simulate_all(seeds, KafkaWorld, SHAPES)
+
+
+def test_the_same_seed_writes_the_same_bytes_on_the_partitioned_log() -> None:
+    first, second = ([record.body for record in simulate(3, PYTORCH, KafkaWorld).records()] for _ in range(2))
+    assert first == second
