@@ -38,10 +38,12 @@ def running(*command: str, env: dict[str, str] | None = None) -> Iterator["Lines
     with subprocess.Popen(
         command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
+        lines = Lines(process)
         try:
-            yield Lines(process)
+            yield lines
         finally:
             process.kill()
+            lines.reader.join(60)  # before what it reads is closed
 
 
 class Lines:
@@ -51,7 +53,8 @@ class Lines:
         self.process = process
         self.all: list[str] = []
         self._queue: Queue[str | None] = Queue()
-        Thread(target=self._read, daemon=True).start()
+        self.reader = Thread(target=self._read, daemon=True)
+        self.reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
