@@ -10,7 +10,7 @@ from tests.simulation.shapes import PYTORCH
 from tests.simulation.test_troubled import SHAPES
 
 _SEEDS: Final = max(20, SEEDS // 10)
-"""A tenth of what other families have: a seed takes five times as long, as consumers ask brokers all the time."""
+"""A tenth of what other families have: a seed takes twenty times as long, as consumers ask brokers all the time."""
 
 
 @chunked(10, _SEEDS)
