@@ -1,14 +1,15 @@
 """Takes the evidence finalizer off pods that no job will ever ask about.
 
 Such orphans remain when a user deletes a job and orphans its children, or when the log with the job is lost. The
-children projector releases every pod that a job of the log still waits for, also one that was taken from its job.
+children projector releases every pod that a job of the log still asks about, also one that was taken from its job.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
-from typing import Final
+from collections.abc import Callable, Container
+from typing import Final, Protocol
 
+from k8s_bridge.observe import is_controlled
 from k8s_bridge.port import Cluster, Manifest, Ref
 from projectors.base import States
 from statemachine.errors import ClusterUnavailable, Conflict, Missing, Refused
@@ -20,13 +21,18 @@ _EVERY: Final = 5.0
 """Seconds between two sweeps. A sweep walks through the index; a namespace may wait for it to be deleted."""
 
 
-def _none() -> Collection[PodUid]:
-    """The pods of a log without pods."""
-    return ()
+class PodsOfLog(Protocol):
+    """The pods that jobs of a log ask about."""
+
+    def pods(self) -> Container[PodUid]:
+        """Every pod that the log counts as a replica's."""
+
+    def awaited_pods(self) -> Container[Ref]:
+        """Every pod that a job has asked for and that the log does not have yet."""
 
 
 class Sweeper:
-    """Releases orphans of jobs that are `mine`, periodically. `counted` gives the pods that the log has."""
+    """Releases orphans of jobs that are `mine`, periodically. `pods` are those that jobs of the log ask about."""
 
     name = "sweeper"
 
@@ -34,10 +40,10 @@ class Sweeper:
         self,
         states: States,
         cluster: Cluster,
+        pods: PodsOfLog,
         mine: Callable[[JobUid], bool] = lambda _: True,
-        counted: Callable[[], Collection[PodUid]] = _none,
     ) -> None:
-        self._states, self._cluster, self._is_mine, self._counted = states, cluster, mine, counted
+        self._states, self._cluster, self._pods, self._is_mine = states, cluster, pods, mine
         self._before: set[str] = set()
         self.orphans = 0
         """The number of orphans at the last sweep."""
@@ -58,9 +64,8 @@ class Sweeper:
         One sweep is not enough: a job may be new, its watch behind that of pods. Raises ClusterUnavailable.
         """
         orphans = [pod for pod in await self._cluster.orphans() if self._is_nobodys(pod)]
-        if orphans:  # a pod without a controller does not name its job
-            counted = self._counted()
-            orphans = [pod for pod in orphans if pod["metadata"]["uid"] not in counted]
+        if orphans:
+            orphans = self._not_asked_about(orphans)
         before, self._before = self._before, {pod["metadata"]["uid"] for pod in orphans}
         self.orphans = len(orphans)
         for pod in orphans:
@@ -74,6 +79,20 @@ class Sweeper:
             return False
         state = self._states.state(JobUid(job)) if job else None
         return state is None or state.closed
+
+    def _not_asked_about(self, orphans: list[Manifest]) -> list[Manifest]:
+        """Those that no job of the log asks about: a pod without a controller does not name its job.
+
+        One that has the name of a pod that a job waits for is that pod, and will be taken back; but what is being
+        deleted is not (see `may_be_taken_back`), and stands in the way of the next pod of its name.
+        """
+        counted, awaited = self._pods.pods(), self._pods.awaited_pods()
+        return [
+            pod
+            for pod in orphans
+            if pod["metadata"]["uid"] not in counted
+            and (is_controlled(pod) or "deletionTimestamp" in pod["metadata"] or Ref.of(pod) not in awaited)
+        ]
 
     async def _release(self, pod: Manifest) -> None:
         ref, uid = Ref.of(pod), pod["metadata"]["uid"]

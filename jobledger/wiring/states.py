@@ -97,6 +97,16 @@ class LatestStates:
         """Every pod that the log counts as a replica's."""
         return {uid for pods in self.known().values() for uid in pods.values() if uid}
 
+    def awaited_pods(self) -> set[Ref]:
+        """Every pod that a job has asked for and that the log does not have yet."""
+        return {
+            Ref("v1", "Pod", state.namespace, self.pod_name(job, replica.name))
+            for job in self._reader.open_jobs
+            if (state := self.state(job)) is not None and not state.deleted
+            for replica in state.replicas.values()
+            if replica.awaits_pod and not replica.leaving
+        }
+
     def kind_of(self, job: JobUid) -> str:
         """See LogContext."""
         state = self.state(job)

@@ -131,6 +131,27 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_SWEEPER,
     ),
     Mutant(
+        "sweeper-takes-pods-that-jobs-wait-for",
+        _SWEEPER,
+        "or Ref.of(pod) not in awaited",
+        "or True",
+        (*_ON_SWEEPER, "tests/unit/wiring/test_spread.py"),
+    ),
+    Mutant(
+        "sweeper-holds-what-is-being-deleted",
+        _SWEEPER,
+        'or "deletionTimestamp" in pod["metadata"]',
+        "or False",
+        _ON_SWEEPER,
+    ),
+    Mutant(
+        "sweeper-holds-pods-of-other-controllers",
+        _SWEEPER,
+        "is_controlled(pod) or",
+        "False or",
+        _ON_SWEEPER,
+    ),
+    Mutant(
         "sweeper-releases-by-name",
         _SWEEPER,
         "await self._cluster.release(ref, uid)",

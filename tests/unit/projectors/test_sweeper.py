@@ -1,13 +1,14 @@
 """Pods that no job will ever ask about: released at the second look, and only those."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
 from projectors.sweeper import Sweeper
 from statemachine.errors import Conflict, Missing, Refused
-from statemachine.ids import JobUid, Seq
+from statemachine.ids import JobUid, PodUid, Seq
 from statemachine.state import JobState
 from tests.support.memory_cluster import MemoryCluster
 
@@ -36,6 +37,20 @@ class Known:
         raise AssertionError
 
 
+@dataclass(frozen=True)
+class AskedAbout:
+    """Pods that jobs of a log ask about."""
+
+    counted: frozenset[PodUid] = frozenset()
+    awaited: frozenset[Ref] = frozenset()
+
+    def pods(self) -> frozenset[PodUid]:
+        return self.counted
+
+    def awaited_pods(self) -> frozenset[Ref]:
+        return self.awaited
+
+
 def orphan(cluster: MemoryCluster, name: str = "p", job: str = JOB) -> Manifest:
     """A pod of a job whose object is gone, with the evidence finalizer."""
     owner = {"apiVersion": "x/v1", "kind": "X", "name": "x", "uid": job, "controller": True}
@@ -49,7 +64,7 @@ def is_held(cluster: MemoryCluster, pod: Manifest) -> bool:
 
 
 def sweeper(cluster: MemoryCluster, *states: JobState, mine: Callable[[JobUid], bool] = bool) -> Sweeper:
-    return Sweeper(Known(*states), cluster, mine)
+    return Sweeper(Known(*states), cluster, AskedAbout(), mine)
 
 
 async def test_an_orphan_is_released_at_the_second_look() -> None:
@@ -67,7 +82,7 @@ async def test_an_orphan_is_released_at_the_second_look() -> None:
 async def test_two_looks_that_do_not_follow_each_other_are_not_two() -> None:
     cluster = MemoryCluster()
     pod, states = orphan(cluster), Known()
-    sweeps = Sweeper(states, cluster)
+    sweeps = Sweeper(states, cluster, AskedAbout())
     await sweeps.sweep()
     states._states[JOB] = JobState(JOB)
     await sweeps.sweep()
@@ -93,10 +108,26 @@ async def test_a_pod_without_a_controller_that_the_log_has_is_held_for_its_evide
     known, other = orphan(cluster, "a"), orphan(cluster, "b")
     for manifest in (known, other):
         cluster.objects.patch(Ref.of(manifest), {"metadata": {"ownerReferences": None}})
-    sweeps = Sweeper(Known(), cluster, counted=lambda: {known["metadata"]["uid"]})
+    sweeps = Sweeper(Known(), cluster, AskedAbout(counted=frozenset({known["metadata"]["uid"]})))
     for _ in range(3):
         await sweeps.sweep()
     assert (is_held(cluster, known), is_held(cluster, other)) == (True, False)
+
+
+async def test_a_pod_without_a_controller_that_a_job_waits_for_is_held_until_it_is_being_deleted() -> None:
+    """The log does not have it yet. One that is being deleted is not taken back, and has to make way."""
+    cluster = MemoryCluster()
+    waits, going, owned = orphan(cluster, "a"), orphan(cluster, "b"), orphan(cluster, "c")
+    for manifest in (waits, going):
+        cluster.objects.patch(Ref.of(manifest), {"metadata": {"ownerReferences": None}})
+    cluster.objects.delete(Ref.of(going), "", None, "")
+    awaited = frozenset(map(Ref.of, (waits, going, owned)))
+    sweeps = Sweeper(Known(), cluster, AskedAbout(awaited=awaited))
+    for _ in range(3):
+        await sweeps.sweep()
+    assert is_held(cluster, waits)
+    assert not is_held(cluster, owned)
+    assert sweeps.released == 2
 
 
 async def test_a_pod_of_a_job_of_another_process_is_left_to_that() -> None:

@@ -15,7 +15,8 @@ from jobledger.wiring.roles import ALL, Role
 from k8s_bridge.admission import admit
 from k8s_bridge.attended import Attended
 from k8s_bridge.nowhere import NoCluster
-from k8s_bridge.port import Cluster, Manifest, Ref
+from k8s_bridge.observe import is_controlled
+from k8s_bridge.port import EVIDENCE, Change, Cluster, Manifest, Ref
 from statemachine.errors import LeaseLost
 from statemachine.ids import PodUid, ReplicaName
 from statemachine.log.audit import verify
@@ -334,6 +335,30 @@ async def test_the_end_of_a_pod_that_only_the_log_can_place_is_observed() -> Non
         await until(lambda: phase_of(controller, uid) is Phase.SUCCEEDED)
     assert not [cause for cause in await _causes(world) if isinstance(cause, PodGone)]
     await world.cluster.close()
+
+
+@on_simulated_time
+async def test_a_pod_without_a_controller_that_the_log_has_yet_to_get_keeps_its_finalizer() -> None:
+    """The bridge is away, so no report of it comes; the projector takes it back, which takes some time."""
+    world = World()
+    stored = await world.create("train")
+    held: list[bool] = []
+    async with processes(world, frozenset({Role.ENGINE}), frozenset({Role.PROJECTORS})) as (engine, _):
+        await engine.engine.source.observe(await _observed(stored))
+        await until(lambda: len(world.pods()) == 1)
+        (pod,) = world.pods()
+
+        def changed(change: Change) -> None:
+            if change.object["kind"] == "Pod":
+                held.append(EVIDENCE in change.object["metadata"].get("finalizers", ()))
+
+        world.cluster.objects.subscribe(changed)
+        world.cluster.objects.patch(Ref.of(pod), {"metadata": {"ownerReferences": None}})
+        await until(lambda: is_controlled(world.pods()[0]))
+        await asyncio.sleep(60)
+        assert [now["metadata"]["uid"] for now in world.pods()] == [pod["metadata"]["uid"]]
+    assert held
+    assert all(held)
 
 
 def _replica(controller: Controller, uid: Any) -> Any:
