@@ -6,8 +6,8 @@ are away, while users, kubelets and the API server do what they do in every worl
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import Context
 from functools import partial
 from inspect import iscoroutinefunction
@@ -19,6 +19,7 @@ from jobledger.wiring import Controller
 from jobledger.wiring.ledger import Kafka, Ledger, ledger_of
 from jobledger.wiring.options import ControllerOptions
 from jobledger.wiring.roles import Role, Roles
+from jobledger.wiring.sinks import Sinks
 from k8s_bridge.port import Cluster
 from statemachine.engine import clock
 from statemachine.engine.clock import Clock
@@ -106,7 +107,7 @@ class KafkaProcess(Process):
     def __init__(self, world: "KafkaWorld", name: str, roles: Roles) -> None:
         self._world: KafkaWorld = world
         self.life = Life(world.weather, self._fell)
-        self.link = Link(world.brokers, name, world.wire, moment=self._at_request)
+        self.link = Link(world.brokers, name, world.wire, moment=self.at_request)
         self.roles = roles
         self._address = Address((f"{name}-{len(world.lives)}:9092",))
         linked(self._address.servers[0], self.link)
@@ -118,15 +119,15 @@ class KafkaProcess(Process):
     async def _run(self) -> None:
         world, kafka = self._world, Kafka(self._address, "aiokafka", "", _SESSION)
         try:
-            async with ledger_of(kafka, self.roles) as ledger:
-                self.controller = world.controller_over(ledger, self.life, self.roles)
+            async with ledger_of(kafka, self.roles) as ledger, world.sinks_over(kafka, ledger, self) as sinks:
+                self.controller = world.controller_over(ledger, self.life, self.roles, sinks)
                 await self.controller.run()
         except LogUnavailable as error:
             world.note(f"{self._system.name} gave up: {error}")
         except Exception as error:  # noqa: BLE001 - whatever ends a process is a finding
             world.broken.append(f"{self._system.name} died: {error!r}")
 
-    def _at_request(self, produces: bool) -> None:
+    def at_request(self, produces: bool) -> None:
         """It sends something, or was heard; there are few requests that others see (`produces`)."""
         world = self._world
         if self._system.is_frozen or not (produces or world.of_brokers.random() < _OF_READS):
@@ -134,6 +135,11 @@ class KafkaProcess(Process):
         if world.weather.strikes("died_at_request"):
             world.note(f"{self._system.name} dies at a request")
             self.kill()
+
+    @property
+    def is_killed(self) -> bool:
+        """It does nothing any more."""
+        return self._system.is_killed
 
     def _fell(self) -> None:
         self._world.note(f"{self._system.name} crashed in the middle of a call")
@@ -181,6 +187,8 @@ class KafkaWorld(ApartWorld):
     points: ClassVar[Mapping[str, int]] = {
         point: share for point, share in USUAL.items() if point not in OF_THE_LOG
     }
+    lineage: ClassVar[Sequence[str]] = ()
+    """Topics that sinks of lineage write to."""
     operator: ClassVar[Address] = _OPERATOR
     loop: ClassVar[type[SimulatedLoop]] = ProcessLoop
 
@@ -211,7 +219,8 @@ class KafkaWorld(ApartWorld):
         patient = patch.object(aiokafka_feed, "_POLL_MS", _POLL_MS)  # what comes wakes who waits for it
         with installed(), clocks, patient:
             linked(_OPERATOR.servers[0], Link(self.brokers, "operator"))
-            run_simulated(apply(_OPERATOR, partitions=self.partitions, replication=1), self.seed)
+            topics = apply(_OPERATOR, partitions=self.partitions, replication=1, lineage=self.lineage)
+            run_simulated(topics, self.seed)
             self.mirror.follow_brokers(self.brokers)
             yield
 
@@ -268,10 +277,15 @@ class KafkaWorld(ApartWorld):
         """See World."""
         return TroubledCluster(cast(MemoryCluster, self.outside), life, self.past)
 
-    def controller_over(self, ledger: Ledger, life: Life, roles: Roles) -> Controller:
+    @asynccontextmanager
+    async def sinks_over(self, _: Kafka, __: Ledger, ___: KafkaProcess) -> AsyncIterator[Sinks | None]:
+        """What a process that has opened the ledger feeds with public events."""
+        yield None
+
+    def controller_over(self, ledger: Ledger, life: Life, roles: Roles, fed: Sinks | None) -> Controller:
         """What runs in a process that has opened the ledger."""
         options = ControllerOptions(**self.options(roles))
-        return Controller(ledger, self.cluster_of(life), self.clock_of(roles), options)
+        return Controller(ledger, self.cluster_of(life), self.clock_of(roles), options, sinks=fed)
 
     def processes(self) -> Mapping[str, Process]:
         """See World."""

@@ -6,6 +6,8 @@ from contextlib import suppress
 import pytest
 
 from jobledger.wiring.levels import Levels
+from jobledger.wiring.sinks import Sinks
+from jobledger.wiring.streams import Streams
 from k8s_bridge.watchers import Bridge
 from projectors.history import HistoryProjector
 from projectors.history.database import Reached, Statement
@@ -28,6 +30,7 @@ from tests.simulation.projected import ProjectedWorld
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH
 from tests.simulation.test_faults import alone
+from tests.simulation.views_on_kafka import ViewsWorld
 from tests.simulation.world import Broken, World
 
 _ENOUGH = 40
@@ -130,6 +133,20 @@ def what_a_projector_left_undone_is_left_by_its_heir(patch: pytest.MonkeyPatch) 
     return KafkaWorld
 
 
+def what_was_not_published_is_left_by_the_heir(patch: pytest.MonkeyPatch) -> type[World]:
+    return _not_taken_over(Sinks, patch)
+
+
+def what_the_history_has_not_is_left_by_the_heir(patch: pytest.MonkeyPatch) -> type[World]:
+    return _not_taken_over(Streams, patch)
+
+
+def _not_taken_over(views: type[Sinks] | type[Streams], patch: pytest.MonkeyPatch) -> type[World]:
+    patch.setattr(views, "shared", lambda _: None)
+    patch.setattr(ViewsWorld, "actions", (chaos.edit_spec, chaos_parts.kill_part, chaos_parts.part_away))
+    return ViewsWorld
+
+
 Breaking = Callable[[pytest.MonkeyPatch], type[World]]
 
 
@@ -145,6 +162,8 @@ Breaking = Callable[[pytest.MonkeyPatch], type[World]]
         a_failure_is_noted_and_no_letter_kept,
         what_brokers_did_not_take_is_not_put_again,
         what_a_projector_left_undone_is_left_by_its_heir,
+        what_was_not_published_is_left_by_the_heir,
+        what_the_history_has_not_is_left_by_the_heir,
     ],
 )
 def test_what_is_broken_on_purpose_is_discovered(breaking: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:

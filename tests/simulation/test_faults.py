@@ -26,6 +26,7 @@ from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH
 from tests.simulation.troubled import TroubledWorld
 from tests.simulation.versions import VersionsWorld
+from tests.simulation.views_on_kafka import ViewsWorld
 from tests.simulation.world import World
 from tests.support.faults import Odds
 
@@ -106,7 +107,8 @@ def test_every_fault_that_is_drawn_is_in_the_list_and_the_other_way_round() -> N
 
 def test_every_action_of_every_family_is_one_of_a_fault_or_a_users() -> None:
     users = {chaos.edit_spec, chaos.delete_job, letters.read_metrics, letters.retry_letters}
-    families = (World, TroubledWorld, ApartWorld, KafkaWorld, ProjectedWorld, VersionsWorld, LettersWorld)
+    on_kafka = (KafkaWorld, ViewsWorld)
+    families = (World, TroubledWorld, ApartWorld, *on_kafka, ProjectedWorld, VersionsWorld, LettersWorld)
     actions = {action for family in families for action in family.actions or chaos.ACTIONS}
     assert actions - users <= {*_BY.values()}
 

@@ -1,4 +1,4 @@
-"""Seeds → whole processes on the partitioned log: see `on_kafka`."""
+"""Seeds → whole processes on the partitioned log: see `on_kafka` and `views_on_kafka`."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,14 +8,23 @@ from tests.simulation.on_kafka import KafkaWorld
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH
 from tests.simulation.test_troubled import SHAPES
+from tests.simulation.views_on_kafka import ViewsWorld
 
 _SEEDS: Final = max(20, SEEDS // 10)
 """A tenth of what other families have: a seed takes twenty times as long, as consumers ask brokers all the time."""
+
+_SEEDS_WITH_VIEWS: Final = max(10, SEEDS // 40)
+"""A seed takes two seconds: beside the log, three sinks are asked about."""
 
 
 @chunked(10, _SEEDS)
 def test_the_promises_hold_on_the_partitioned_log(seeds: Sequence[int]) -> None:
     simulate_all(seeds, KafkaWorld, SHAPES)
+
+
+@chunked(5, _SEEDS_WITH_VIEWS)
+def test_history_and_sinks_have_what_the_partitioned_log_has(seeds: Sequence[int]) -> None:
+    simulate_all(seeds, ViewsWorld, SHAPES)
 
 
 def test_the_same_seed_writes_the_same_bytes_on_the_partitioned_log() -> None:

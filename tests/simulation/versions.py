@@ -118,7 +118,7 @@ class VersionsWorld(ProjectedWorld):
         """See World. Jobs with entries of a newer release, too, are as far as they can be read."""
         yield from super().findings()
         for job in self.newer - self.unreadable:
-            story = _Replayed(self.reader.tracked(job).state)
+            story = _Replayed(self.shared.readers[0].tracked(job).state)
             for rule in (
                 at_rest.live_is_desired,
                 at_rest.pods_find_each_other,
@@ -129,7 +129,7 @@ class VersionsWorld(ProjectedWorld):
                 yield from (f"{rule.__name__}: job {job}: {sentence}" for sentence in wrong)
         for job in self.unreadable:
             last = next(record for record in reversed(self.log._records) if record.job == job)
-            if not self.reader.tracked(job).quarantined or b"ItRained" not in last.body:
+            if not self.shared.readers[0].tracked(job).quarantined or b"ItRained" not in last.body:
                 yield f"job {job} goes on behind an event that is not known"
 
 

@@ -6,18 +6,22 @@ work in is missing, as simulated time does not wait for threads.
 
 import asyncio
 import sqlite3
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 from projectors.history import HistoryProjector, SqliteDatabase
 from statemachine.errors import LogUnavailable, ViewUnavailable
-from statemachine.log.port import EventLog
+from statemachine.ids import Position
+from statemachine.log.port import EventLog, Record
 from statemachine.log.store import SqliteStore, Work
 from tests.support.faults import Life
 
 T = TypeVar("T")
+
+Rows = Mapping[str, Sequence[Any]]
+"""The rows of tables, by name."""
 
 TABLES: Final = ("history_jobs", "history_entries", "history_listing", "history_labels", "history_positions")
 
@@ -60,7 +64,7 @@ class MemoryStore:
         """It is as it was when the copy was made."""
         self._connection.deserialize(copy)
 
-    def rows(self) -> Mapping[str, Sequence[Any]]:
+    def rows(self) -> Rows:
         """The rows of every table of the history; none where there are no tables yet."""
         there = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}
         return {table: self._all(table) if table in there else [] for table in TABLES}
@@ -110,16 +114,34 @@ class FaultyStore:
         await self._life.travel("after a query")
         return value
 
-    def projector(self, log: EventLog) -> HistoryProjector:
-        """The product's projector over it."""
-        return HistoryProjector(log, SqliteDatabase(cast(SqliteStore, self)))
+    def database(self) -> SqliteDatabase:
+        """The product's adapter over it."""
+        return SqliteDatabase(cast(SqliteStore, self))
 
 
-def made_anew(log: EventLog) -> Mapping[str, Sequence[Any]]:
-    """The rows of a history that is made of the log from its first entry on, without any fault."""
+class Written:
+    """A partition of a log as far as it is written: what a projector that begins with its first entry asks of it."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+
+    async def end(self) -> Position:
+        """See EventLog."""
+        return self._records[-1].position if self._records else 0
+
+    async def scan(self, _: Position) -> AsyncIterator[Sequence[Record]]:
+        """See EventLog; always from the beginning."""
+        if self._records:
+            yield self._records
+
+
+def made_anew(partitions: Sequence[Sequence[Record]]) -> Rows:
+    """The rows of a history that is made of a log from its first entry on, without any fault."""
     store = MemoryStore()
     store.put_back(_empty())
-    _at_once(HistoryProjector(log, store.database()).advance())
+    for number, records in enumerate(partitions):
+        log = cast(EventLog, Written(records))
+        _at_once(HistoryProjector(log, store.database(), number).advance())
     return store.rows()
 
 

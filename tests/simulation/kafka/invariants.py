@@ -26,6 +26,7 @@ from statemachine.state import JobState
 from tests.simulation.histories import Story
 from tests.simulation.invariants import check_log
 from tests.simulation.kafka.publishers import LINEAGE, LINEAGE_TOPIC, PUBLICATION
+from tests.simulation.kafka.topics import Topics
 from tests.simulation.kafka.world import Still, World
 from tests.simulation.world import World as Whole
 from tests.support.kafka_model.partitions import ModelPartition
@@ -116,7 +117,7 @@ def published(partition: ModelPartition) -> list[bytes]:
     return [line_of(message.key, message.value, message.headers) for message in messages(partition)]
 
 
-def no_event_is_published_twice(world: World) -> Findings:
+def no_event_is_published_twice(world: Topics) -> Findings:
     """In the topic of public events every event stands once."""
     for partition in world.parts(CLOUDEVENTS.name):
         if twice := [line for line, count in Counter(published(partition)).items() if count > 1]:
@@ -208,7 +209,7 @@ def public_events(decided: ModelPartition, chosen: Chosen = all_of) -> list[Publ
     return [event for entry in entries for event in chosen(entry)]
 
 
-def every_event_is_published_once(world: World) -> Findings:
+def every_event_is_published_once(world: Topics) -> Findings:
     """The topic of public events has what the log gives, in its order."""
     for decided, topic in zip(world.parts(EVENTS.name), world.parts(CLOUDEVENTS.name), strict=True):
         wanted = [structured(event) for event in public_events(decided)]
@@ -216,7 +217,7 @@ def every_event_is_published_once(world: World) -> Findings:
             yield f"{topic.tp} has {len(there)} events, the log gives {len(wanted)}: {_first(there, wanted)}"
 
 
-def every_run_event_is_published_once(world: World) -> Findings:
+def every_run_event_is_published_once(world: Topics) -> Findings:
     """The topic of lineage has what the log gives, in whichever of its partitions."""
     chosen = chosen_by(LINEAGE)
     wanted = Counter(
@@ -229,7 +230,7 @@ def every_run_event_is_published_once(world: World) -> Findings:
         yield f"not in the topic of lineage: {wanted - there}; too often there: {there - wanted}"
 
 
-def every_event_is_received(world: World) -> Findings:
+def every_event_is_received(world: Topics) -> Findings:
     """A receiver whose position the ledger keeps gets every event, for the first time in the order of the log."""
     for decided in world.parts(EVENTS.name):
         wanted = [str(event.attributes["id"]) for event in public_events(decided)]
@@ -242,15 +243,19 @@ def _first(there: Sequence[bytes], wanted: Sequence[bytes]) -> str:
     return next(f"event {place} is {has!r}, not {gives!r}" for place, (has, gives) in pairs if has != gives)
 
 
+OF_SINKS: Final[tuple[Callable[[Topics], Findings], ...]] = (
+    every_event_is_published_once,
+    every_run_event_is_published_once,
+    every_event_is_received,
+)
+
 AT_REST: Final[tuple[Callable[[World], Findings], ...]] = (
     histories_hold,
     jobs_stay_in_their_partition,
     every_observation_is_decided_once,
     letters_are_empty,
     what_was_announced_is_there,
-    every_event_is_published_once,
-    every_run_event_is_published_once,
-    every_event_is_received,
+    *OF_SINKS,
 )
 
 

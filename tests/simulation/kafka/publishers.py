@@ -5,12 +5,18 @@ the other, so for a while two feed a partition, or nobody does.
 """
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Final
+from unittest.mock import patch
 
 from jobledger.settings.events import EventsSettings, LedgerSettings
 from jobledger.settings.model import Settings
-from jobledger.settings.sinks import sinks_in
+from jobledger.settings.sinks import ConfiguredSink, sinks_in
+from jobledger.wiring import sinks
 from jobledger.wiring.configured_sinks import lineage_topics
 from jobledger.wiring.ledger import Kafka, Ledger, reading
 from jobledger.wiring.sinks import Sinks, sinks_of
@@ -41,30 +47,51 @@ SETTINGS: Final = Settings(
 _, LINEAGE, _ = SINKS = sinks_in(SETTINGS.events.sinks)
 (LINEAGE_TOPIC,) = lineage_topics(SINKS, Address(("any:9092",)))
 PUBLICATION: Final = Publication(
-    "simulated", (), SETTINGS.events.actors, USUAL, SETTINGS.events.classification
+    "simulated", (SETTINGS.events.labels,), SETTINGS.events.actors, USUAL, SETTINGS.events.classification
 )
 
 
+@dataclass
 class Receiver:
-    """What a publisher hands its web hook: the world keeps it, after some time on the way."""
+    """What a publisher hands its web hook is kept in `received`, by partition, after some time on the way.
 
-    name = "pager"
+    The publisher, which may end on the way there and back (`moment`), is asked whether it still lives.
+    """
 
-    def __init__(self, publisher: "Publisher") -> None:
-        self._publisher = publisher
+    received: Mapping[int, list[str]]
+    chance: Random
+    moment: Callable[[bool], None]
+    is_killed: Callable[[], bool]
+    name: str = "pager"
 
     async def deliver(self, batch: Batch) -> None:
-        """See Sink. The publisher may end on the way there, and back."""
-        publisher, world = self._publisher, self._publisher.world
-        publisher.moment(True)
-        await asyncio.sleep(world.chance.expovariate(2.0))
-        if not publisher.process.is_killed:
-            world.received[batch.partition] += [str(event.attributes["id"]) for event in batch.events]
-            publisher.moment(True)
+        """See Sink."""
+        self.moment(True)
+        await asyncio.sleep(self.chance.expovariate(2.0))
+        if not self.is_killed():
+            self.received[batch.partition] += [str(event.attributes["id"]) for event in batch.events]
+            self.moment(True)
             await asyncio.sleep(0)
 
     async def close(self) -> None:
         """See Sink."""
+
+
+def received_by(receiver: Receiver, made: Sinks) -> Sinks:
+    """The sinks that were made, whose web hook is the receiver."""
+    for fed in made.fed:
+        if fed.name == receiver.name:
+            fed._sink = receiver
+    return made
+
+
+def unchecked_sinks() -> AbstractContextManager[object]:
+    """The sinks of settings are not checked: there is no key to read, and nobody to post to."""
+
+    async def unchecked(settings: Settings, _: object) -> Sequence[ConfiguredSink]:
+        return sinks_in(settings.events.sinks)
+
+    return patch.object(sinks, "checked", unchecked)
 
 
 class Publisher(Client):
@@ -75,6 +102,7 @@ class Publisher(Client):
         self.slot = slot
         self._mine = world.share_of(slot)
         self._sinks: Sinks | None = None
+        self._receiver = Receiver(world.received, world.chance, self.moment, lambda: self.process.is_killed)
         self.process.start(self._run())
 
     async def _run(self) -> None:
@@ -88,18 +116,15 @@ class Publisher(Client):
 
     async def _feed(self) -> None:
         log_at = Kafka(self.address, "aiokafka", "", self.world.session)
-        async with reading(log_at) as partitions, sinks_of(SETTINGS, log_at, Ledger(partitions)) as sinks:
-            assert sinks is not None
-            for fed in sinks.fed:
-                if fed.name == Receiver.name:
-                    fed._sink = Receiver(self)
-            sinks.begin(lambda number: number in self._mine, self.world.end_of)
-            self._sinks = sinks
+        async with reading(log_at) as partitions, sinks_of(SETTINGS, log_at, Ledger(partitions)) as made:
+            assert made is not None
+            fed = self._sinks = received_by(self._receiver, made)
+            fed.begin(lambda number: number in self._mine, self.world.end_of)
             async with asyncio.TaskGroup() as tasks:
-                for name, loop in sinks.loops():
+                for name, loop in fed.loops():
                     tasks.create_task(loop, name=name)
                 while True:
-                    sinks.grown()
+                    fed.grown()
                     await asyncio.sleep(_LOOK)
 
     def deal(self) -> None:

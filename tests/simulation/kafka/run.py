@@ -2,18 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 from unittest.mock import patch
 
-from jobledger.settings.model import Settings
-from jobledger.settings.sinks import ConfiguredSink, sinks_in
-from jobledger.wiring import sinks
 from statemachine.engine import decisions
 from tests.simulation.kafka import invariants
 from tests.simulation.kafka.clients import Client
 from tests.simulation.kafka.faults import calm, chaos
+from tests.simulation.kafka.publishers import unchecked_sinks
 from tests.simulation.kafka.world import World
 from tests.simulation.world import Broken
 from tests.support.collecting import one_world
@@ -40,8 +38,7 @@ def simulate(seed: int, *, fences: bool = True) -> World:
     """
     worlds: list[World] = []
     often = patch.object(decisions, "_SNAPSHOT_EVERY", _SNAPSHOT_EVERY)
-    unasked = patch.object(sinks, "checked", _unchecked)  # there is no key to read, and nobody to post to
-    with installed(), often, unasked, _quiet():
+    with installed(), often, unchecked_sinks(), _quiet():
         try:
             run_simulated(_live(seed, fences, worlds), seed, ProcessLoop)
         except (Broken, Deadlock) as error:
@@ -49,10 +46,6 @@ def simulate(seed: int, *, fences: bool = True) -> World:
             again = f"make sim SEED={seed} ARGS='-k kafka'"
             raise Broken(f"{error}\n\nagain: {again}\n\nwhat was done:\n{story}") from error
     return worlds[0]
-
-
-async def _unchecked(settings: Settings, _: object) -> Sequence[ConfiguredSink]:
-    return sinks_in(settings.events.sinks)
 
 
 async def _live(seed: int, fences: bool, worlds: list[World]) -> None:

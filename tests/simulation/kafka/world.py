@@ -8,7 +8,7 @@ and again until that is taken.
 import asyncio
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
@@ -31,8 +31,8 @@ from statemachine.observations import Observation
 from tests.simulation.kafka.clients import Client
 from tests.simulation.kafka.lives import life
 from tests.simulation.kafka.publishers import LINEAGE_TOPIC, SLOTS, Publisher
+from tests.simulation.kafka.topics import Topics
 from tests.support.kafka_model.brokers import START, Brokers
-from tests.support.kafka_model.partitions import ModelPartition
 from tests.support.kafka_model.wire import Link, Odds, linked
 from tests.support.processes import Process
 from tests.support.simulated import LoopClock
@@ -70,7 +70,7 @@ class Engine(Client):
 
 
 @dataclass
-class World:
+class World(Topics):
     """Everything that belongs to one seed. To be made in the running loop. `fences`: the model does, as it has to."""
 
     seed: int
@@ -86,7 +86,6 @@ class World:
     engines: list[Engine] = field(default_factory=list)
     publishers: list[Publisher] = field(default_factory=list)
     received: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """The ids of events that the receiver of a web hook got, by partition."""
 
     def __post_init__(self) -> None:
         chance = self.chance = Random(self.seed)
@@ -207,14 +206,6 @@ class World:
                 return outbox
 
     # ---- what there is -------------------------------------------------------------------------------------------
-
-    def parts(self, topic: str) -> Iterator[ModelPartition]:
-        """The partitions of a topic of the ledger."""
-        return self.parts_of(self.address.topic(topic))
-
-    def parts_of(self, topic: str) -> Iterator[ModelPartition]:
-        """The partitions of a topic, by its whole name."""
-        yield from map(self.brokers.partition, self.brokers.parts(topic))
 
     def is_all_decided(self) -> bool:
         """The group is at the end of all observations, by its own account."""
