@@ -27,7 +27,7 @@ from statemachine.engine.kafka import aiokafka_feed
 from statemachine.errors import LogUnavailable
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.layout import DEAD_LETTERS, EVENTS
-from statemachine.log.kafka.records import Message, letter_of, record_of
+from statemachine.log.kafka.records import Message, letter_of, record_of, retry_of
 from statemachine.log.kafka.topics import apply
 from tests.simulation import chaos, chaos_kafka, chaos_log, chaos_parts
 from tests.simulation.apart import PARTS, ApartWorld
@@ -83,7 +83,8 @@ class MirroredLog(MemoryLog):
             self._records += map(record_of, messages)
             self._world.weather.passages.stepped()
         else:
-            self._letters += (letter_of(message, partition.tp.partition) for message in messages)
+            letters = (message for message in messages if retry_of(message) is None)
+            self._letters += (letter_of(message, partition.tp.partition) for message in letters)
         partition.when_changed(partial(self._take, partition, at, entries=entries))
 
 

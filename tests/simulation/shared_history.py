@@ -5,8 +5,9 @@ from typing import Final
 
 from jobledger.wiring.history import streams_of
 from jobledger.wiring.streams import Stream
+from statemachine.ids import JobUid
 from statemachine.log.port import EventLog, Record
-from statemachine.log.reader import Reader
+from statemachine.log.reader import Reader, Tracked
 from tests.support.faults import Life
 from tests.support.faulty_store import FaultyStore, MemoryStore, Rows, made_anew
 
@@ -65,6 +66,10 @@ class SharedHistory:
                     yield (
                         f"the history says of job {job}: {says}, the log: {state.phase} at entry {tracked.seq}"
                     )
+
+    def tracked(self, job: JobUid) -> Tracked:
+        """The job as the log folds to, at the last look."""
+        return next(reader for reader in self.readers if job in reader).tracked(job)
 
 
 class WithHistory:

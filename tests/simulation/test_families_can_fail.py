@@ -20,11 +20,14 @@ from statemachine.engine.undecided import Failure, KnownFailures
 from statemachine.errors import LogUnavailable
 from statemachine.ids import JobUid, Position
 from statemachine.log.codec import decode
+from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.outbox import KafkaOutbox
+from statemachine.log.port import DeadLetter
 from statemachine.observations import Observation
-from tests.simulation import chaos, chaos_kafka, chaos_parts
+from tests.simulation import chaos, chaos_kafka, chaos_parts, newer_on_kafka
 from tests.simulation.apart import ApartWorld
 from tests.simulation.letters import LettersWorld
+from tests.simulation.newer_on_kafka import NewerWorld
 from tests.simulation.on_kafka import KafkaWorld
 from tests.simulation.projected import ProjectedWorld
 from tests.simulation.run import simulate
@@ -114,6 +117,16 @@ def a_failure_is_noted_and_no_letter_kept(patch: pytest.MonkeyPatch) -> type[Wor
     return LettersWorld
 
 
+def what_an_engine_on_kafka_cannot_decide_is_lost(patch: pytest.MonkeyPatch) -> type[World]:
+    async def lost(_: KafkaLog, __: DeadLetter) -> None:
+        return
+
+    patch.setattr(KafkaLog, "add_dead_letter", lost)
+    patch.setattr(NewerWorld, "actions", (newer_on_kafka.newer_event, chaos.end_pod))
+    patch.setattr(NewerWorld, "share", 1.0)
+    return NewerWorld
+
+
 def what_brokers_did_not_take_is_not_put_again(patch: pytest.MonkeyPatch) -> type[World]:
     put = KafkaOutbox.put
 
@@ -160,6 +173,7 @@ Breaking = Callable[[pytest.MonkeyPatch], type[World]]
         an_entry_whose_cause_is_not_known_is_not_read,
         letters_of_before_are_not_looked_for,
         a_failure_is_noted_and_no_letter_kept,
+        what_an_engine_on_kafka_cannot_decide_is_lost,
         what_brokers_did_not_take_is_not_put_again,
         what_a_projector_left_undone_is_left_by_its_heir,
         what_was_not_published_is_left_by_the_heir,

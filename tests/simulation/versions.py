@@ -5,7 +5,7 @@ that history implies, or nothing any more. Later a newer release may have run fo
 with a cause, or an event, that this one does not know. The history in SQL is projected of all that.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, ClassVar, Final, NamedTuple
@@ -18,8 +18,8 @@ from statemachine.evolve import fold
 from statemachine.ids import JobUid, Seq
 from statemachine.log.codec import decode, decode_events, encode
 from statemachine.log.entry import Entry
-from statemachine.log.port import EntryDraft
-from statemachine.log.reader import Reader
+from statemachine.log.port import EntryDraft, Record
+from statemachine.log.reader import Reader, Tracked
 from statemachine.observations import JobObserved, TimerFired
 from statemachine.state import JobState, ReplicaPhase
 from statemachine.status import status
@@ -28,6 +28,7 @@ from tests.simulation import at_rest, chaos, chaos_log, chaos_parts
 from tests.simulation.chaos import Action
 from tests.simulation.histories import Story
 from tests.simulation.projected import ProjectedWorld
+from tests.simulation.shared_history import WithHistory
 from tests.simulation.world import START, World
 from tests.support.newer import NEWER_CAUSE
 from tests.support.sim_pods import SimStep, moved
@@ -62,7 +63,38 @@ def recorded() -> tuple[Recorded, ...]:
     return tuple(recordings)
 
 
-class VersionsWorld(ProjectedWorld):
+RAIN: Final = b'"events":[{"type":"ItRained","v":1},'
+"""The beginning of the events of an entry that this release cannot fold."""
+
+
+class WithNewer(WithHistory, World):
+    """What worlds have in whose logs a newer release writes."""
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self.newer: set[JobUid] = set()
+        """Jobs with an entry whose cause is not known."""
+
+    def findings(self) -> Iterator[str]:
+        """See World. Jobs with entries of a newer release, too, are as far as they can be read."""
+        yield from super().findings()
+        for job in self.newer - self.unreadable:
+            story = _Replayed(self.shared.tracked(job).state)
+            for rule in (
+                at_rest.live_is_desired,
+                at_rest.pods_find_each_other,
+                at_rest.nothing_is_stuck,
+                at_rest.status_is_folded,
+            ):
+                wrong = [verdict for verdict in rule(self, story) if isinstance(verdict, str)]
+                yield from (f"{rule.__name__}: job {job}: {sentence}" for sentence in wrong)
+        for job in self.unreadable:
+            last = next(record for record in reversed(self.log._records) if record.job == job)
+            if not self.shared.tracked(job).quarantined or RAIN not in last.body:
+                yield f"job {job} goes on behind an event that is not known"
+
+
+class VersionsWorld(WithNewer, ProjectedWorld):
     """One controller of this release, behind older ones and perhaps a newer one."""
 
     start_at: ClassVar[datetime] = START + timedelta(hours=1)
@@ -70,8 +102,6 @@ class VersionsWorld(ProjectedWorld):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self.newer: set[JobUid] = set()
-        """Jobs with an entry whose cause is not known."""
         fitting = [recording for recording in recorded() if recording.observed.kind in self.shape.kinds]
         self.history = self.chance.choice(fitting)
         self.is_implied = self.chance.random() < 0.6
@@ -113,24 +143,6 @@ class VersionsWorld(ProjectedWorld):
             objects._new_uid = given
         if step is not None:
             objects.set_status(Ref.of(stored), uid, moved(stored, step, self.start_at))
-
-    def findings(self) -> Iterator[str]:
-        """See World. Jobs with entries of a newer release, too, are as far as they can be read."""
-        yield from super().findings()
-        for job in self.newer - self.unreadable:
-            story = _Replayed(self.shared.readers[0].tracked(job).state)
-            for rule in (
-                at_rest.live_is_desired,
-                at_rest.pods_find_each_other,
-                at_rest.nothing_is_stuck,
-                at_rest.status_is_folded,
-            ):
-                wrong = [verdict for verdict in rule(self, story) if isinstance(verdict, str)]
-                yield from (f"{rule.__name__}: job {job}: {sentence}" for sentence in wrong)
-        for job in self.unreadable:
-            last = next(record for record in reversed(self.log._records) if record.job == job)
-            if not self.shared.readers[0].tracked(job).quarantined or b"ItRained" not in last.body:
-                yield f"job {job} goes on behind an event that is not known"
 
 
 class _Replayed(Story):
@@ -184,22 +196,30 @@ async def _newer(world: World, fault: str) -> None:
         return
     process.kill()
     await process.ended()
+    if jobs := open_jobs(world.records()):
+        await world.log.append([newer_draft(world, world.chance.choice(jobs), fault)])
+
+
+def open_jobs(records: Iterable[Record]) -> list[Tracked]:
+    """Jobs that something can be decided of, as these records say."""
     reader = Reader()
-    for record in world.records():
+    for record in records:
         reader.accept(record)
-    jobs = [job for job in reader.open_jobs if not reader.tracked(job).quarantined]
-    if not jobs:
-        return
-    job = world.chance.choice(jobs)
-    tracked = reader.tracked(job)
-    world.fault(fault, f"{fault} in entry {tracked.seq + 1} of {job}")
+    jobs = map(reader.tracked, reader.open_jobs)
+    return [tracked for tracked in jobs if not tracked.quarantined]
+
+
+def newer_draft(world: WithNewer, tracked: Tracked, fault: str) -> EntryDraft:
+    """The next entry of a job, as a newer release decides it."""
+    job, seq = tracked.state.uid, Seq(tracked.seq + 1)
+    world.fault(fault, f"{fault} in entry {seq} of {job}")
     world.untold.add(job)
     world.newer.add(job)
-    body = _body(world, job, Seq(tracked.seq + 1), tracked.head)
+    body = _body(world, job, seq, tracked.head)
     if fault == "newer_event":
         world.unreadable.add(job)
-        body = body.replace(b'"events":[', b'"events":[{"type":"ItRained","v":1},')
-    await world.log.append([EntryDraft(job, Seq(tracked.seq + 1), body)])
+        body = body.replace(b'"events":[', RAIN)
+    return EntryDraft(job, seq, body)
 
 
 def _body(world: World, job: JobUid, seq: Seq, prev: str) -> bytes:
