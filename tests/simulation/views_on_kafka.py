@@ -16,7 +16,7 @@ from jobledger.wiring.roles import Role, Roles
 from jobledger.wiring.sinks import Sinks, sinks_of
 from statemachine.log.kafka.layout import EVENTS
 from statemachine.log.port import Record
-from tests.simulation import projected
+from tests.simulation import chaos, projected
 from tests.simulation.chaos import Action
 from tests.simulation.crash_points import HISTORY
 from tests.simulation.kafka.invariants import OF_SINKS, no_event_is_published_twice, records
@@ -35,7 +35,11 @@ class ViewsWorld(WithHistory, KafkaWorld):
 
     odds: ClassVar[Mapping[str, float]] = {**KafkaWorld.odds, **ODDS}
     points: ClassVar[Mapping[str, int]] = {**KafkaWorld.points, **HISTORY}
-    actions: ClassVar[Sequence[Action]] = (*KafkaWorld.actions, *projected.ACTIONS * 4)
+    actions: ClassVar[Sequence[Action]] = (
+        *KafkaWorld.actions,
+        *projected.ACTIONS * 4,
+        *[chaos.remove_pod] * 2,
+    )
     lineage: ClassVar[Sequence[str]] = (LINEAGE_TOPIC,)
 
     def _prepare(self) -> None:
