@@ -190,13 +190,9 @@ def test_the_end_of_a_pod_that_lost_labels_and_owner_while_nobody_looked_is_in_t
     jobs.kubectl("wait", f"pod/{pod}", "--for=jsonpath={.status.phase}=Failed", "--timeout=90s")
     controller.start()
     wait_for("its end is reported", lambda: 42 in exit_codes(controller, uid), 90)
-    lost = [
-        event
-        for entry in history(controller, uid)
-        for event in entry["events"]
-        if event["type"] == "ReplicaLost"
-    ]
-    assert lost == []
+    entries = history(controller, uid)
+    lost = [event for entry in entries for event in entry["events"] if event["type"] == "ReplicaLost"]
+    assert lost == [], json.dumps(entries)
 
 
 def test_a_name_used_again_is_another_job(jobs: Jobs, controller: ControllerProcess) -> None:
