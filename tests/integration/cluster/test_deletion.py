@@ -183,6 +183,7 @@ def test_the_end_of_a_pod_that_lost_labels_and_owner_while_nobody_looked_is_in_t
     """No list of pods of jobs shows it: it is looked at by its name before it is called gone."""
     uid = running_job(jobs)
     pod = f"{jobs.base('mnist')}-worker-1"
+    ended = jobs.kubectl("get", "pod", pod, "-o", "jsonpath={.metadata.uid}").strip()
     controller.kill()
     bare = '{"metadata":{"ownerReferences":null,"labels":null}}'
     jobs.kubectl("patch", "pod", pod, "--type=merge", "-p", bare)
@@ -191,8 +192,9 @@ def test_the_end_of_a_pod_that_lost_labels_and_owner_while_nobody_looked_is_in_t
     controller.start()
     wait_for("its end is reported", lambda: 42 in exit_codes(controller, uid), 90)
     entries = history(controller, uid)
-    lost = [event for entry in entries for event in entry["events"] if event["type"] == "ReplicaLost"]
-    assert lost == [], json.dumps(entries)
+    lost = [event["uid"] for entry in entries for event in entry["events"] if event["type"] == "ReplicaLost"]
+    # KWOK deletes by name: on a busy machine it may force the pod out that has been made in place of this one
+    assert ended not in lost, json.dumps(entries)
 
 
 def test_a_name_used_again_is_another_job(jobs: Jobs, controller: ControllerProcess) -> None:
