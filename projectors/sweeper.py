@@ -21,8 +21,8 @@ _EVERY: Final = 5.0
 """Seconds between two sweeps. A sweep walks through the index; a namespace may wait for it to be deleted."""
 
 
-class PodsOfLog(Protocol):
-    """The pods that jobs of a log ask about."""
+class StatesAndPods(States, Protocol):
+    """The latest state of every job, and the pods that jobs of the log ask about."""
 
     def pods(self) -> Container[PodUid]:
         """Every pod that the log counts as a replica's."""
@@ -32,18 +32,17 @@ class PodsOfLog(Protocol):
 
 
 class Sweeper:
-    """Releases orphans of jobs that are `mine`, periodically. `pods` are those that jobs of the log ask about."""
+    """Releases orphans of jobs that are `mine`, periodically."""
 
     name = "sweeper"
 
     def __init__(
         self,
-        states: States,
+        states: StatesAndPods,
         cluster: Cluster,
-        pods: PodsOfLog,
         mine: Callable[[JobUid], bool] = lambda _: True,
     ) -> None:
-        self._states, self._cluster, self._pods, self._is_mine = states, cluster, pods, mine
+        self._states, self._cluster, self._is_mine = states, cluster, mine
         self._before: set[str] = set()
         self.orphans = 0
         """The number of orphans at the last sweep."""
@@ -86,7 +85,7 @@ class Sweeper:
         One that has the name of a pod that a job waits for is that pod, and will be taken back; but what is being
         deleted is not (see `may_be_taken_back`), and stands in the way of the next pod of its name.
         """
-        counted, awaited = self._pods.pods(), self._pods.awaited_pods()
+        counted, awaited = self._states.pods(), self._states.awaited_pods()
         return [
             pod
             for pod in orphans

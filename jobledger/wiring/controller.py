@@ -94,7 +94,7 @@ class Controller:
                 startup=levels.startup,
                 beside=self.ledger.streams,
             ),
-            Sweeper(self.states, cluster, self.states, mine.job),
+            Sweeper(self.states, cluster, mine.job),
             mine=mine,
             reader=self.reader,
             cluster=self.cluster,

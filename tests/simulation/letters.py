@@ -5,13 +5,12 @@ Somebody sends them to the engine again (`jobledger dead-letters retry --all`), 
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, Final
 
 from jobledger.telemetry.page import MetricsPage
-from statemachine.errors import EntryUnreadable, LogUnavailable
-from statemachine.log.codec import decode, decode_observation
+from statemachine.errors import LogUnavailable
+from statemachine.log.codec import decode_observation
 from statemachine.log.inbox import Inbox
 from statemachine.log.partitions import Partitions
 from statemachine.log.retrying import retry
@@ -55,24 +54,20 @@ class LettersWorld(versions.VersionsWorld):
         yield from (
             f"{count} letters of {job}: {text}" for (job, _, text), count in alike.items() if count > 1
         )
-        yield from pods_without_a_report(self)
+        yield from pods_without_a_letter(self)
 
 
-def pods_without_a_report(world: World) -> Iterator[str]:
-    """Of what each pod of a job is now that nothing can be decided of, the report is kept: as a letter, or before."""
+def pods_without_a_letter(world: World, decided: Iterable[Observation] = ()) -> Iterator[str]:
+    """What each pod of a job is now that nothing can be decided of stands in a letter, unless it was `decided`."""
     letters = [letter for letter in world.log._letters if letter.job in world.unreadable]
-    reports = [decode_observation(letter.observation) for letter in letters]
-    for record in world.records():
-        if record.job in world.unreadable:
-            with suppress(EntryUnreadable):
-                reports.append(decode(record.body).cause)
+    reports = [*decided, *(decode_observation(letter.observation) for letter in letters)]
     pods = {(report.uid, report.phase) for report in reports if isinstance(report, PodObserved)}
     there = {job["metadata"]["uid"] for job in world.live_jobs()}
     for job in world.unreadable & there:
         for child in world.cluster.objects.peek_children(NAMESPACE, job):
             now = child["metadata"]["uid"], child.get("status", {}).get("phase")
             if child["kind"] == "Pod" and now not in pods:
-                yield f"nothing says of pod {now[0]} of {job} that it is {now[1]}"
+                yield f"no letter says of pod {now[0]} of {job} that it is {now[1]}"
 
 
 async def read_metrics(world: World) -> None:

@@ -6,69 +6,67 @@ its public events are held, and its history ends there. Everything else goes on.
 
 import asyncio
 from collections.abc import Iterator
-from typing import Final
+from contextlib import suppress
+from typing import ClassVar, Final
 
 from jobledger.wiring.ledger import Kafka, reading
-from statemachine.errors import LogUnavailable, OwnerLost
+from statemachine.errors import EntryUnreadable, LogUnavailable, OwnerLost
+from statemachine.log.codec import decode
 from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.outbox import KafkaOutbox
 from statemachine.log.kafka.partitioner import partition_of
 from statemachine.log.retrying import retry
-from tests.simulation import chaos, chaos_kafka, chaos_parts, projected
-from tests.simulation.letters import pods_without_a_report
+from statemachine.observations import Observation
+from tests.simulation import chaos, chaos_kafka, chaos_parts, projected, versions
+from tests.simulation.letters import pods_without_a_letter
 from tests.simulation.versions import RAIN, WithNewer, newer_draft, open_jobs
 from tests.simulation.views_on_kafka import ViewsWorld
 from tests.simulation.world import World
 
 _PATIENCE: Final = 60.0
+"""Seconds that who writes beside the processes waits for brokers."""
 
 
 class NewerWorld(WithNewer, ViewsWorld):
     """Everything that follows the partitioned log, and what a newer release left in it."""
 
-    share = 0.5
+    share: ClassVar[float] = 0.5
+    of_events: ClassVar[float] = 0.5
+
+    async def write_newer(self, fault: str) -> None:
+        """See WithNewer. An engine of that release was the owner of a partition."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await self._write_as_owner(fault)
+        except (LogUnavailable, OwnerLost, TimeoutError) as error:
+            self.note(f"the newer release gave up: {error}")
+
+    async def _write_as_owner(self, fault: str) -> None:
+        if not (jobs := open_jobs(self.records())):
+            return
+        number = partition_of(self.chance.choice(jobs).state.uid, partitions=self.partitions)
+        log = await KafkaLog.open(self.operator, number)
+        try:
+            if jobs := open_jobs([record async for batch in log.scan() for record in batch]):
+                await log.append([newer_draft(self, self.chance.choice(jobs), fault)])
+        finally:
+            await log.close()
 
     def findings(self) -> Iterator[str]:
-        """See World."""
+        """See World. The bridge goes on: what it has reported before, and the log has, it does not report again."""
         yield from super().findings()
-        yield from pods_without_a_report(self)
+        yield from pods_without_a_letter(self, self._decided())
+
+    def _decided(self) -> Iterator[Observation]:
+        for record in self.records():
+            if record.job in self.unreadable:
+                with suppress(EntryUnreadable):
+                    yield decode(record.body).cause
 
     async def settle(self) -> None:
         """See World. What brokers did not take for certain is there, or will never be."""
         await super().settle()
         self.unreadable &= {record.job for record in self.records() if RAIN in record.body}
-
-
-async def newer_cause(world: World) -> None:
-    """An engine of a newer release was the owner of a partition, and decided what this one would not observe."""
-    await _newer(world, "newer_cause")
-
-
-async def newer_event(world: World) -> None:
-    """An engine of a newer release was the owner of a partition, and wrote an event that this one cannot fold."""
-    if world.chance.random() < 0.5:
-        await _newer(world, "newer_event")
-
-
-async def _newer(world: World, fault: str) -> None:
-    assert isinstance(world, NewerWorld)
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            await _written(world, fault)
-    except (LogUnavailable, OwnerLost, TimeoutError) as error:
-        world.note(f"the newer release gave up: {error}")
-
-
-async def _written(world: NewerWorld, fault: str) -> None:
-    if not (jobs := open_jobs(world.records())):
-        return
-    number = partition_of(world.chance.choice(jobs).state.uid, partitions=world.partitions)
-    log = await KafkaLog.open(world.operator, number)
-    try:
-        if jobs := open_jobs([record async for batch in log.scan() for record in batch]):
-            await log.append([newer_draft(world, world.chance.choice(jobs), fault)])
-    finally:
-        await log.close()
 
 
 async def retry_letters(world: World) -> None:
@@ -95,8 +93,8 @@ async def _sent_again(world: NewerWorld) -> None:
 
 
 NewerWorld.actions = (
-    *[newer_event] * 6,
-    *[newer_cause] * 2,
+    *[versions.newer_event] * 6,
+    *[versions.newer_cause] * 2,
     *[retry_letters] * 3,
     *chaos_kafka.ACTIONS,
     *projected.ACTIONS,

@@ -24,7 +24,7 @@ from statemachine.log.kafka.log import KafkaLog
 from statemachine.log.kafka.outbox import KafkaOutbox
 from statemachine.log.port import DeadLetter
 from statemachine.observations import Observation
-from tests.simulation import chaos, chaos_kafka, chaos_parts, newer_on_kafka
+from tests.simulation import chaos, chaos_kafka, chaos_parts, versions
 from tests.simulation.apart import ApartWorld
 from tests.simulation.letters import LettersWorld
 from tests.simulation.newer_on_kafka import NewerWorld
@@ -122,7 +122,7 @@ def what_an_engine_on_kafka_cannot_decide_is_lost(patch: pytest.MonkeyPatch) -> 
         return
 
     patch.setattr(KafkaLog, "add_dead_letter", lost)
-    patch.setattr(NewerWorld, "actions", (newer_on_kafka.newer_event, chaos.end_pod))
+    patch.setattr(NewerWorld, "actions", (versions.newer_event, chaos.end_pod))
     patch.setattr(NewerWorld, "share", 1.0)
     return NewerWorld
 

@@ -70,10 +70,22 @@ RAIN: Final = b'"events":[{"type":"ItRained","v":1},'
 class WithNewer(WithHistory, World):
     """What worlds have in whose logs a newer release writes."""
 
+    of_events: ClassVar[float] = 0.3
+    """The share of its events that is written: behind one of them nothing is decided of the job any more."""
+
     def _prepare(self) -> None:
         super()._prepare()
         self.newer: set[JobUid] = set()
         """Jobs with an entry whose cause is not known."""
+
+    async def write_newer(self, fault: str) -> None:
+        """A newer release has run in place of the controller, and written an entry."""
+        if (process := self.process) is None:
+            return
+        process.kill()
+        await process.ended()
+        if jobs := open_jobs(self.records()):
+            await self.log.append([newer_draft(self, self.chance.choice(jobs), fault)])
 
     def findings(self) -> Iterator[str]:
         """See World. Jobs with entries of a newer release, too, are as far as they can be read."""
@@ -181,23 +193,15 @@ def _plain(value: Any) -> Any:
 
 async def newer_cause(world: World) -> None:
     """A newer release has run for a moment, and decided something that this one would not observe."""
-    await _newer(world, "newer_cause")
+    assert isinstance(world, WithNewer)
+    await world.write_newer("newer_cause")
 
 
 async def newer_event(world: World) -> None:
     """A newer release has run for a moment, and written an event that this one cannot fold."""
-    if world.chance.random() < 0.3:
-        await _newer(world, "newer_event")
-
-
-async def _newer(world: World, fault: str) -> None:
-    assert isinstance(world, VersionsWorld)
-    if (process := world.process) is None:
-        return
-    process.kill()
-    await process.ended()
-    if jobs := open_jobs(world.records()):
-        await world.log.append([newer_draft(world, world.chance.choice(jobs), fault)])
+    assert isinstance(world, WithNewer)
+    if world.chance.random() < world.of_events:
+        await world.write_newer("newer_event")
 
 
 def open_jobs(records: Iterable[Record]) -> list[Tracked]:

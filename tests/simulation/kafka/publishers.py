@@ -5,7 +5,8 @@ the other, so for a while two feed a partition, or nobody does.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,7 @@ class Receiver:
     The publisher, which may end on the way there and back (`moment`), is asked whether it still lives.
     """
 
-    received: Mapping[int, list[str]]
+    received: defaultdict[int, list[str]]
     chance: Random
     moment: Callable[[bool], None]
     is_killed: Callable[[], bool]

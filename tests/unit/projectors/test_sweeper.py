@@ -1,7 +1,6 @@
 """Pods that no job will ever ask about: released at the second look, and only those."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Container
 
 import pytest
 
@@ -16,10 +15,19 @@ JOB = JobUid("job-1")
 
 
 class Known:
-    """The states of a log."""
+    """The states of a log, and the pods that its jobs ask about: counted by it, or awaited."""
 
-    def __init__(self, *states: JobState) -> None:
+    def __init__(
+        self, *states: JobState, counted: Container[PodUid] = (), awaited: Container[Ref] = ()
+    ) -> None:
         self._states = {state.uid: state for state in states}
+        self._counted, self._awaited = counted, awaited
+
+    def pods(self) -> Container[PodUid]:
+        return self._counted
+
+    def awaited_pods(self) -> Container[Ref]:
+        return self._awaited
 
     def state(self, job: JobUid) -> JobState | None:
         return self._states.get(job)
@@ -37,20 +45,6 @@ class Known:
         raise AssertionError
 
 
-@dataclass(frozen=True)
-class AskedAbout:
-    """Pods that jobs of a log ask about."""
-
-    counted: frozenset[PodUid] = frozenset()
-    awaited: frozenset[Ref] = frozenset()
-
-    def pods(self) -> frozenset[PodUid]:
-        return self.counted
-
-    def awaited_pods(self) -> frozenset[Ref]:
-        return self.awaited
-
-
 def orphan(cluster: MemoryCluster, name: str = "p", job: str = JOB) -> Manifest:
     """A pod of a job whose object is gone, with the evidence finalizer."""
     owner = {"apiVersion": "x/v1", "kind": "X", "name": "x", "uid": job, "controller": True}
@@ -64,7 +58,7 @@ def is_held(cluster: MemoryCluster, pod: Manifest) -> bool:
 
 
 def sweeper(cluster: MemoryCluster, *states: JobState, mine: Callable[[JobUid], bool] = bool) -> Sweeper:
-    return Sweeper(Known(*states), cluster, AskedAbout(), mine)
+    return Sweeper(Known(*states), cluster, mine)
 
 
 async def test_an_orphan_is_released_at_the_second_look() -> None:
@@ -82,7 +76,7 @@ async def test_an_orphan_is_released_at_the_second_look() -> None:
 async def test_two_looks_that_do_not_follow_each_other_are_not_two() -> None:
     cluster = MemoryCluster()
     pod, states = orphan(cluster), Known()
-    sweeps = Sweeper(states, cluster, AskedAbout())
+    sweeps = Sweeper(states, cluster)
     await sweeps.sweep()
     states._states[JOB] = JobState(JOB)
     await sweeps.sweep()
@@ -108,7 +102,7 @@ async def test_a_pod_without_a_controller_that_the_log_has_is_held_for_its_evide
     known, other = orphan(cluster, "a"), orphan(cluster, "b")
     for manifest in (known, other):
         cluster.objects.patch(Ref.of(manifest), {"metadata": {"ownerReferences": None}})
-    sweeps = Sweeper(Known(), cluster, AskedAbout(counted=frozenset({known["metadata"]["uid"]})))
+    sweeps = Sweeper(Known(counted={known["metadata"]["uid"]}), cluster)
     for _ in range(3):
         await sweeps.sweep()
     assert (is_held(cluster, known), is_held(cluster, other)) == (True, False)
@@ -121,8 +115,7 @@ async def test_a_pod_without_a_controller_that_a_job_waits_for_is_held_until_it_
     for manifest in (waits, going):
         cluster.objects.patch(Ref.of(manifest), {"metadata": {"ownerReferences": None}})
     cluster.objects.delete(Ref.of(going), "", None, "")
-    awaited = frozenset(map(Ref.of, (waits, going, owned)))
-    sweeps = Sweeper(Known(), cluster, AskedAbout(awaited=awaited))
+    sweeps = Sweeper(Known(awaited={*map(Ref.of, (waits, going, owned))}), cluster)
     for _ in range(3):
         await sweeps.sweep()
     assert is_held(cluster, waits)
