@@ -113,7 +113,8 @@ def _changes(state: JobState, event: e.Event) -> Changes | ReplicaState:
             return {"timers": {name: at for name, at in state.timers.items() if name != event.timer}}
         case "ChildRefused":
             said = f"{event.verb} {event.kind} {event.cause.reason}"
-            return {"refusals": event.refusals, "refused": tuple(dict.fromkeys((*state.refused, said)))}
+            others = (refusal for refusal in state.refused if refusal != said)
+            return {"refusals": event.refusals, "refused": (*others, said)}
         case "ChildrenAccepted":
             return {"accepted": event.start, "refusals": 0} | _taken(state, "create")
         case "CleanedUp":

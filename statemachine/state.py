@@ -24,7 +24,7 @@ from statemachine.spec import Plan
 changed: Final = structs.replace
 """A copy of a state with the fields that are named replaced."""
 
-STATE_VERSION = 13
+STATE_VERSION = 14
 """Raised when the fields below change, or what an event does to them; a snapshot of another version is not used."""
 
 
@@ -257,7 +257,8 @@ class JobState(Struct, omit_defaults=True, frozen=True, gc=False):
     accepted: int = 0
     refusals: int = 0
     refused: tuple[str, ...] = ()
-    """Verb, kind and HTTP status of writes that the cluster refuses, until it takes such a write for a pod."""
+    """Verb, kind and HTTP status of writes that the cluster refuses, until it takes such a write for a pod; the last
+    that was refused is the last."""
     timers: Mapping[str, datetime] = field(default_factory=dict)
     unread_written: datetime | None = None
     """When the status was written that could not be made out the last time."""

@@ -79,15 +79,21 @@ def refusals(kind: Kind, state: JobState, observation: Observation) -> Iterator[
 
 def is_news(state: JobState, observation: WriteRefused) -> bool:
     """Such writes were not refused before, or for another reason: they are tried again and again, and said once."""
-    return f"{observation.verb} {observation.kind} {observation.status}" not in state.refused
+    return _refused_as(observation) not in state.refused
 
 
 def is_old_news(state: JobState, observation: WriteRefused) -> bool:
     """Refused so often that a timer has come to its longest wait: it is tried on, and nothing is appended any more.
 
-    What the cluster refuses for days would fill the log otherwise.
+    What the cluster refuses for days would fill the log otherwise. But what it refuses for another reason than it did
+    last is said, as the condition would name a reason that holds no more.
     """
-    return state.refusals >= SAID_TIMES and not is_news(state, observation)
+    creations = [said for said in state.refused if said.startswith(observation.verb)]
+    return state.refusals >= SAID_TIMES and creations[-1:] == [_refused_as(observation)]
+
+
+def _refused_as(observation: WriteRefused) -> str:
+    return f"{observation.verb} {observation.kind} {observation.status}"
 
 
 def deletion_refused(observation: WriteRefused) -> Iterator[Event]:

@@ -77,6 +77,20 @@ def refused() -> Story:
     return Story(spec).submit().edit(runPolicy={"backoffLimit": 1})
 
 
+def refused_for_two_reasons() -> Story:
+    """A quota is full for long, then a pod of a job of the same name is in the way, then it is the quota again."""
+    story = Story(workers(1)).submit()
+    name_taken: dict[str, Any] = {"status_": 409, "name_taken": True, "replica": "worker-0", "attempt": 1}
+    quota: dict[str, Any] = {"status_": 403, "message": "exceeded quota", "replica": "worker-0", "attempt": 1}
+    story.refused(**name_taken).timer("retry")
+    for _ in range(7):
+        story.refused(**quota)
+        if "retry" in story.state.timers:
+            story.timer("retry")
+    story.refused(**name_taken).timer("retry").refused(**name_taken).refused(**quota).timer("retry")
+    return story.pod("worker-0", "Running").pod("worker-0", "Succeeded")
+
+
 def boarded() -> Story:
     """With a TensorBoard that is made, changed, and refused."""
     story = Story(workers(1, tensorboardSpec={"image": "tb:1"})).submit().board(running=False).board()

@@ -29,6 +29,7 @@ LIVES: tuple[Life, ...] = (
     lives.elastic,
     lives.deadline,
     lives.refused,
+    lives.refused_for_two_reasons,
     lives.boarded,
     lives.labelled,
     lives.labelled_by_version,

@@ -149,8 +149,20 @@ MUTANTS: Final = (
     _of(
         "creation",
         "refusals-never-fall-silent",
-        "state.refusals >= SAID_TIMES and not is_news(state, observation)",
+        "state.refusals >= SAID_TIMES and creations[-1:] == [_refused_as(observation)]",
         "False",
+    ),
+    _of(
+        "creation",
+        "refusals-of-an-earlier-reason-stay-silent",
+        "creations[-1:] == [_refused_as(observation)]",
+        "_refused_as(observation) in creations",
+    ),
+    _of(
+        "creation",
+        "refused-deletions-make-refused-creations-news",
+        "if said.startswith(observation.verb)]",
+        "]",
     ),
     _of("creation", "silent-one-early", "SAID_TIMES: Final = 7", "SAID_TIMES: Final = 6"),
     _of(

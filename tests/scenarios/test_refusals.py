@@ -47,6 +47,42 @@ def test_t5_refusals_that_are_silent_are_announced_again_after_a_pause() -> None
     assert quota(story).reasons.count("FailedCreate") == count + 1
 
 
+def test_t5_another_reason_than_the_last_is_shown_however_often_both_were_given() -> None:
+    """A name is taken, then a quota is full, then the name is taken again: the quota is not in the way any more."""
+    story = Story(workers(1)).submit()
+    taken(story).timer("retry")
+    for _ in range(6):
+        quota(story, 0).timer("retry")
+    assert shown(story) == ("InitializationFailed", "quota")
+    taken(story)
+    assert shown(story) == (
+        "NameConflict",
+        'Pod "train-worker-0" already exists and is not controlled by this job',
+    )
+    entries = len(story.timer("retry").entries)
+    assert len(taken(story).entries) == entries, "the same reason is not said again"
+    assert len(quota(story, 0).entries) == entries + 1
+    assert shown(story) == ("InitializationFailed", "quota")
+
+
+def test_t5_a_refused_deletion_between_them_makes_no_refused_creation_news() -> None:
+    story = refused(7)
+    entries = len(story.refused(status_=403, verb="delete", replica="worker-0").entries)
+    assert len(quota(story).entries) == entries
+
+
+def taken(story: Story) -> Story:
+    """A pod that is not the job's has the name of worker-0."""
+    return story.refused(status_=409, name_taken=True, name="train-worker-0", replica="worker-0", attempt=1)
+
+
+def shown(story: Story) -> tuple[str, str]:
+    """Why the job is not initialized."""
+    condition = story.state.condition("Initialized")
+    assert condition is not None
+    return condition.reason, condition.message
+
+
 def test_t5_a_pod_that_is_known_again_is_no_pod_that_was_made() -> None:
     story = Story(workers(3)).submit().pod("worker-1", "Pending")
     for _ in range(3):

@@ -24,7 +24,7 @@ class Case:
     at: int = 0
     says: str = ""
     life: str = "restarted"
-    release: str = "0.1.0-policy.8"
+    release: str = "0.1.0-policy.9"
 
 
 def put(**values: object) -> Any:
@@ -119,7 +119,7 @@ WARNED_OF: Final = (
         "warning",
         10,
         8,
-        "by policy 5, and the entry before it by 8",
+        "by policy 5, and the entry before it by 9",
     ),
     Case(
         "newer_policy",

@@ -22,7 +22,7 @@ from tests.histories.damaged.mutations import Records, forged, reversed_
 from tests.histories.record import HERE
 from tests.support.scenario import Story, workers
 
-LIFE = "0.1.0-policy.8"
+LIFE = "0.1.0-policy.9"
 
 
 def records(life: str = "restarted", folder: str = LIFE) -> list[Record]:

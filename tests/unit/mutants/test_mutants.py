@@ -52,16 +52,16 @@ def test_a_mutant_of_an_unknown_name_is_refused() -> None:
         (mutant(new="if asking:"), "the mutant reads asking, which nothing binds"),
         (Mutant("m", "statemachine.nothing", "a", "b", ("README.md",)), "there is no module"),
         (
-            Mutant("m", "statemachine.decide", "POLICY: Final = 8", "POLICY: Final = 0", ()),
+            Mutant("m", "statemachine.decide", "POLICY: Final = 9", "POLICY: Final = 0", ()),
             "no test is named",
         ),
         (
-            Mutant("m", "statemachine.decide", "POLICY: Final = 8", "POLICY: Final = 0", ("tests/no.py",)),
+            Mutant("m", "statemachine.decide", "POLICY: Final = 9", "POLICY: Final = 0", ("tests/no.py",)),
             "there is no test file tests/no.py",
         ),
         (
             Mutant(
-                *("m", "statemachine.decide", "POLICY: Final = 8", "POLICY: Final = 0"),
+                *("m", "statemachine.decide", "POLICY: Final = 9", "POLICY: Final = 0"),
                 ("tests/unit/test_budget.py::test_none",),
             ),
             "has no test test_none",
