@@ -187,12 +187,13 @@ class Children:
             outcomes = await self._writer.write(state, [[create] for create in batch])
             dones.update(outcome for outcome in outcomes if isinstance(outcome, Done))
             refused = [outcome for outcome in outcomes if isinstance(outcome, WriteRefused)]
-            if refused:  # one is reported: the others have the same reason, or will be refused again
+            if any(not refusal.name_taken for refusal in refused):
                 self._refusing.add((state.namespace, child.kind))
+            elif refused or Done.MADE in outcomes:  # a name that is taken says that others would be accepted
+                self._refusing.discard((state.namespace, child.kind))
+            if refused:  # one is reported: the others have the same reason, or will be refused again
                 await self._observe(min(refused, key=lambda refusal: refusal.retryable))
                 dones.add(Done.OPTIONAL_REFUSED if child.optional else Done.REFUSED)
-            elif Done.MADE in outcomes:
-                self._refusing.discard((state.namespace, child.kind))
             if Done.REFUSED in dones:
                 break
         return dones

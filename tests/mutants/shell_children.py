@@ -124,6 +124,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_CHILDREN,
     ),
     Mutant(
+        "children-a-name-that-is-taken-holds-others-back",
+        _CHILDREN,
+        "if any(not refusal.name_taken for refusal in refused):",
+        "if refused:",
+        _ON_CHILDREN,
+    ),
+    Mutant(
+        "children-a-name-that-is-taken-shows-no-end-of-a-refusal",
+        _CHILDREN,
+        "elif refused or Done.MADE in outcomes:",
+        "elif Done.MADE in outcomes:",
+        _ON_CHILDREN,
+    ),
+    Mutant(
         "children-pods-that-were-released-are-held-again",
         _WRITER,
         "evidence = self._evidence and not has_its_end",

@@ -11,6 +11,7 @@ import pytest
 from jobledger.wiring.roles import ALL, Role
 from k8s_bridge.admission import admit
 from k8s_bridge.port import Change, Manifest, Ref
+from statemachine.desired import desired
 from statemachine.errors import Refused
 from statemachine.ids import JobUid, ReplicaName
 from statemachine.log.inbox import MemoryInbox
@@ -182,6 +183,28 @@ def test_what_is_refused_is_asked_for_one_by_one_until_it_is_accepted_again() ->
         together = list(tries.values())
         assert together[:3] == [8, 1, 1], "eight at first, then one a try"
         assert sum(together) == 21
+
+    lives([ALL], story)
+
+
+def test_a_pod_whose_name_is_taken_holds_no_other_back() -> None:
+    """The quota that was full before says nothing of names: the other pods are not asked for behind that one."""
+
+    async def story(world: World) -> None:
+        world.cluster.faults.fail_next(
+            Refused(403, "Forbidden", "quota"), times=6, verbs=("create",), kinds=("Pod",)
+        )
+        wish = job(REF.name)
+        wish["metadata"]["namespace"] = REF.namespace
+        wish["spec"]["replicaSpecs"][0]["replicas"] = 3
+        await world.cluster.create(wish)
+        await asyncio.sleep(1)
+        first = next(child for child in desired(world.state) if child.kind == "Pod").build()
+        world.cluster.objects.create(
+            {**first, "metadata": {"name": first["metadata"]["name"], "namespace": "demo"}}
+        )
+        await asyncio.sleep(60)
+        assert world.number("Pod") == 3
 
     lives([ALL], story)
 
