@@ -21,13 +21,19 @@ from tests.simulation.mpi_shapes import MPI
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
 from tests.simulation.tensorflow_shapes import TENSORFLOW
+from tests.simulation.together import jobs_of
 from tests.simulation.torch_shapes import TORCH
 
-FAMILIES: Final[Mapping[str, Shape]] = {
-    shape.kinds[0].lower(): shape
-    for shape in (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, MPI, TENSORFLOW, BEAM)
+TOGETHER: Final = "together"
+
+FAMILIES: Final[Mapping[str, Shape | None]] = {
+    **{
+        shape.kinds[0].lower(): shape
+        for shape in (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, MPI, TENSORFLOW, BEAM)
+    },
+    TOGETHER: None,
 }
-"""Shapes of jobs by the first spelling of their kind."""
+"""Shapes of jobs by the first spelling of their kind; None: of several kinds."""
 
 SEEDS: Final = 400
 """Seeds of each family that are examined."""
@@ -36,19 +42,19 @@ LIVES: Final = 200
 """Lives of each family that are taken."""
 
 
-def candidates_of(shape: Shape, seeds: Iterable[int]) -> Iterator[Candidate]:
+def candidates_of(family: str, seeds: Iterable[int]) -> Iterator[Candidate]:
     """Every job of these seeds, in the order of their first entries."""
     for seed in seeds:
         jobs: dict[str, list[bytes]] = {}
-        for record in simulate(seed, shape).records():
+        for record in simulate(seed, FAMILIES[family] or jobs_of(seed)).records():
             jobs.setdefault(record.job, []).append(record.body)
         for number, bodies in enumerate(jobs.values()):
-            yield Candidate(f"{shape.kinds[0].lower()}-{seed}-{number}", tuple(bodies))
+            yield Candidate(f"{family}-{seed}-{number}", tuple(bodies))
 
 
-def simulated(shape: Shape, seeds: Iterable[int], number: int) -> list[Life]:
+def simulated(family: str, seeds: Iterable[int], number: int) -> list[Life]:
     """So many lives of the family, out of these seeds."""
-    return [life_of(*life) for life in chosen(list(candidates_of(shape, seeds)), number)]
+    return [life_of(*life) for life in chosen(list(candidates_of(family, seeds)), number)]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -73,9 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     path = archive.FOLDER / f"simulated-{asked.version}{archive.SUFFIX}"
     if path.exists():
         parser.error(f"{path.name} is there already, and is never written again")
-    lives = [
-        life for kind in asked.kinds for life in simulated(FAMILIES[kind], range(asked.seeds), asked.lives)
-    ]
+    lives = [life for family in asked.kinds for life in simulated(family, range(asked.seeds), asked.lives)]
     size = archive.write(path, lives)
     entries = sum(len(life.bodies) for life in lives)
     print(f"{path.name}: {len(lives)} lives, {entries} entries, {size / 1e6:.2f} MB")  # noqa: T201

@@ -160,7 +160,7 @@ def test_the_same_seeds_record_the_same_lives(
 
 
 def test_a_life_that_shows_something_rare_is_chosen_before_one_that_shows_nothing_new() -> None:
-    candidates = list(record_simulated.candidates_of(PYTORCH, range(6)))
+    candidates = list(record_simulated.candidates_of("pytorchtrainingjob", range(6)))
     few = chosen(candidates, 4)
     both = census(life.bodies for life in few), census(life.bodies for life in candidates[:4])
     assert len(few) == 4

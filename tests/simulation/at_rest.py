@@ -6,27 +6,30 @@ from typing import Final
 
 from k8s_bridge.observe import is_in_sight
 from k8s_bridge.port import EVIDENCE, Manifest, Ref
+from k8s_bridge.stored import controller as controller_of
 from statemachine import events as e
 from statemachine.desired import desired
 from statemachine.ids import ATTEMPT, JobUid, short_hash
 from statemachine.log.audit import verify
 from statemachine.log.codec import encode_state
+from statemachine.phases import ACTIVE
+from statemachine.rules.creation import NAME_CONFLICT
 from statemachine.rules.driver import is_held_back
 from statemachine.state import STATE_VERSION, JobState
 from statemachine.status import status
 from tests.simulation.histories import Story
 from tests.simulation.of_changes import is_stray
 from tests.simulation.repeats import repeats_say_nothing
-from tests.simulation.shapes import NAMESPACE
-from tests.simulation.verdicts import Excuse, Verdicts
+from tests.simulation.verdicts import NAMESAKE, Excuse, Verdicts
 from tests.simulation.world import World
 from tests.support.faults import CHILDREN
 
 Stories = Mapping[JobUid, Story]
 
 
-def _live(world: World, job: JobUid) -> list[Manifest]:
-    return [child for ns in ("demo",) for child in world.cluster.objects.peek_children(ns, job)]
+def children_of(world: World, job: JobUid) -> list[Manifest]:
+    """The objects of a job that exist, uncopied."""
+    return [child for ns in world.namespaces for child in world.cluster.objects.peek_children(ns, job)]
 
 
 def _is_there(world: World, state: JobState) -> Manifest | None:
@@ -36,10 +39,19 @@ def _is_there(world: World, state: JobState) -> Manifest | None:
 
 
 def live_is_desired(world: World, story: Story) -> Verdicts:
-    """At rest exactly the desired children exist, the pods in the attempt that is asked for."""
+    """At rest exactly the desired children exist, the pods in the attempt that is asked for.
+
+    One waits where a job of another kind and the same name is in its way; while it starts or runs, it says so.
+    """
+    if taken := in_the_way(world, story.state):
+        says_so = story.state.phase not in ACTIVE or any(
+            condition.reason == NAME_CONFLICT for condition in story.state.conditions
+        )
+        yield Excuse(NAMESAKE) if says_so else f"{[*taken]} are not its own, and no condition says so"
+        return
     there = sorted(
         (manifest["kind"], manifest["metadata"]["name"], _attempt(manifest))
-        for manifest in _live(world, story.state.uid)
+        for manifest in children_of(world, story.state.uid)
     )
     wanted = sorted((child.kind, child.name, child.attempt) for child in desired(story.state))
     if story.state.is_final:  # it may have ended before all was made, or lost something since
@@ -50,13 +62,23 @@ def live_is_desired(world: World, story: Story) -> Verdicts:
     yield None if there == wanted else f"there are {there}, desired {wanted}"
 
 
+def in_the_way(world: World, state: JobState) -> dict[str, str]:
+    """The desired children whose names objects of other controllers have, with the uids of those."""
+    taken = {}
+    for child in desired(state):
+        manifest = world.cluster.objects.peek(Ref(child.api_version, child.kind, state.namespace, child.name))
+        if manifest is not None and (owner := controller_of(manifest)) not in ("", state.uid):
+            taken[f"{child.kind} {child.name}"] = owner
+    return taken
+
+
 def replicas_have_come_to_rest(world: World, story: Story) -> Verdicts:
     """No replica is on its way, and every pod is the one that the log knows."""
     for replica in story.state.replicas.values():
         asked_for = replica.has_pod or is_held_back(story.state, replica)
         moves = replica.leaving or (replica.wanted and not asked_for)
         yield f"{replica.name} has not come to rest: {replica}" if moves else None
-    for manifest in _live(world, story.state.uid):
+    for manifest in children_of(world, story.state.uid):
         if manifest["kind"] == "Pod":
             ok = _known_uid(world, story.state, manifest) == manifest["metadata"]["uid"]
             meta = manifest["metadata"]
@@ -78,7 +100,7 @@ def pods_find_each_other(world: World, story: Story) -> Verdicts:
         return
     if not any(child.kind == "Service" for child in desired(story.state)) or story.state.kind == "BeamJob":
         return  # it asks for none, or for one that stands for one pod
-    live = _live(world, story.state.uid)
+    live = children_of(world, story.state.uid)
     services = {child["metadata"]["name"]: child for child in live if child["kind"] == "Service"}
     pods = [child for child in live if child["kind"] == "Pod"]
     for asked in pods:
@@ -109,14 +131,29 @@ def _place(pod: Manifest) -> str:
 
 def _searched(pod: Manifest) -> set[str]:
     """The Services in whose domains a pod looks names up."""
-    behind = f".{NAMESPACE}.svc.cluster.local"
+    behind = f".{pod['metadata']['namespace']}.svc.cluster.local"
     listed = pod["spec"].get("dnsConfig", {}).get("searches", ())
     return {domain.removesuffix(behind) for domain in listed if domain.endswith(behind)}
 
 
+def services_select_none_but_their_own(world: World, story: Story) -> Verdicts:
+    """No Service sends anybody to a pod of another job, not even to one of a job of the same name."""
+    services = [child for child in children_of(world, story.state.uid) if child["kind"] == "Service"]
+    for pod in world.cluster.objects.peek_all("Pod"):
+        if pod["metadata"]["namespace"] != story.state.namespace:
+            continue
+        labels = pod["metadata"].get("labels", {})
+        for service in services:
+            if service["spec"]["selector"].items() <= labels.items():
+                life = world.pods.pods.get(pod["metadata"]["uid"])
+                job = life.key[0] if life else story.state.uid
+                names = f"Service {service['metadata']['name']} selects {pod['metadata']['name']}"
+                yield None if job == story.state.uid else f"{names} of {job}"
+
+
 def nothing_is_stuck(world: World, story: Story) -> Verdicts:
     """No object that was deleted is still there, least of all for its evidence."""
-    for manifest in _live(world, story.state.uid):
+    for manifest in children_of(world, story.state.uid):
         meta = manifest["metadata"]
         held = " held for evidence" if EVIDENCE in meta.get("finalizers", ()) else ""
         stuck = "deletionTimestamp" in meta
@@ -143,9 +180,12 @@ def labels_are_those_of_the_object(world: World, story: Story) -> Verdicts:
 
 def living_pods_are_counted(world: World, story: Story) -> Verdicts:
     """The log knows as many pods that have not ended as there are."""
-    pods = [manifest for manifest in _live(world, story.state.uid) if manifest["kind"] == "Pod"]
+    pods = [manifest for manifest in children_of(world, story.state.uid) if manifest["kind"] == "Pod"]
     living = sum(pod["status"].get("phase") not in ("Succeeded", "Failed") for pod in pods)
     counted = sum(replica.has_pod and not replica.ended for replica in story.state.replicas.values())
+    if living < counted and in_the_way(world, story.state):
+        yield Excuse(NAMESAKE)
+        return
     yield None if living == counted else f"{living} pods live, the log counts {counted}"
 
 
@@ -235,6 +275,7 @@ OF_JOBS: Final = (
     live_is_desired,
     replicas_have_come_to_rest,
     pods_find_each_other,
+    services_select_none_but_their_own,
     nothing_is_stuck,
     status_is_folded,
     labels_are_those_of_the_object,

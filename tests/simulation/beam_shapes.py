@@ -39,8 +39,8 @@ def manifest(chance: Random, name: str) -> Manifest:
     return {"apiVersion": API, "kind": KIND, "metadata": meta, "spec": spec}
 
 
-def edit(chance: Random, spec: Spec) -> Spec:
-    """What somebody changes in `spec`: a merge patch of it; now and then one that must not be accepted."""
+def edit(chance: Random, _: Manifest) -> Spec:
+    """What somebody changes in the spec of a job: a merge patch of it; now and then one that must not be accepted."""
     wishes: list[Spec] = [{"runPolicy": {"cleanUpCluster": chance.random() < 0.5}}] * 3
     wishes += [{"flinkClusterTemplate": {"spec": {"taskManager": {"replicas": 4}}}}]
     wishes += [{"jobTemplate": {"spec": {"backoffLimit": 9}}}]
@@ -72,4 +72,4 @@ class BeamFates:
         return up, SimStep(lasts, "Failed" if code else "Succeeded", (code,) * containers)
 
 
-BEAM: Final = Shape((KIND,), manifest, edit, BeamFates, beside=JobController, points=JOBS)
+BEAM: Final = Shape((KIND,), manifest, edit, BeamFates, ("Job",), beside=JobController, points=JOBS)

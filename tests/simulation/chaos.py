@@ -31,6 +31,9 @@ _HIGHEST: Final = {
     "log_lost_reply": 0.1,
 }
 
+NAMESAKES: Final = 0.2
+"""The share of jobs that get the name of another, where there are several kinds or namespaces."""
+
 
 def odds(chance: Random, more: Mapping[str, float], possible: float) -> Odds:
     """Each fault is possible in a part of the seeds, so that some are seen alone and some together."""
@@ -62,8 +65,12 @@ async def calm(world: World) -> None:
 
 
 async def submit(world: World) -> None:
-    """Somebody creates a job, under the next name."""
-    await world.submit(f"job{sum(step.name == 'submit' for step in world.diary.steps) - 1}")
+    """Somebody creates a job, under the next name, or under that of a job of another kind or in another namespace."""
+    name = f"job{sum(step.name == 'submit' for step in world.diary.steps) - 1}"
+    may_share = len(world.shape.kinds) > 1 or len(world.namespaces) > 1
+    if may_share and world.live_jobs() and world.chance.random() < NAMESAKES:
+        name = world.chance.choice(world.live_jobs())["metadata"]["name"]
+    await world.submit(name)
 
 
 async def crash(world: World) -> None:
@@ -175,7 +182,7 @@ async def edit_spec(world: World) -> None:
     """A user has a wish."""
     if world.live_jobs():
         job = world.chance.choice(world.live_jobs())
-        world.change(job, world.shape.edit(world.chance, job["spec"]))
+        world.change(job, world.shape.edit(world.chance, job))
 
 
 async def relabel_job(world: World) -> None:
@@ -275,5 +282,3 @@ ACTIONS: Final[tuple[Action, ...]] = (
     squat,
     relabel_job,
 )
-FORCE: Final[tuple[Action, ...]] = (*[remove_pod] * 4, log_down, edit_spec)
-"""Pods vanish while the log cannot be written: nothing but the log itself tells that they were there."""

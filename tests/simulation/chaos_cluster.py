@@ -8,7 +8,6 @@ from k8s_bridge.port import Manifest, Ref
 from statemachine.errors import Missing
 from statemachine.kinds import KINDS
 from tests.simulation.chaos import Action, some
-from tests.simulation.shapes import NAMESPACE
 from tests.simulation.world import World
 from tests.support.nodes import NodesCluster
 
@@ -85,32 +84,35 @@ def _collected(world: World, nodes: NodesCluster, node: str) -> None:
 
 
 async def end_namespace(world: World) -> None:
-    """Somebody deletes the namespace: nothing is created any more, and all that is in it is deleted."""
-    if NAMESPACE not in world.weather.going and world.chance.random() < 0.3:
-        world.fault("namespace_ends", f"namespace {NAMESPACE} is being terminated")
-        world.weather.going.add(NAMESPACE)
-        _empty(world, asyncio.get_running_loop().time())
+    """Somebody deletes a namespace: nothing is created any more, and all that is in it is deleted."""
+    if not world.weather.going and world.chance.random() < 0.3:
+        namespace = world.namespaces[-1]
+        world.fault("namespace_ends", f"namespace {namespace} is being terminated")
+        world.weather.going.add(namespace)
+        _empty(world, namespace, asyncio.get_running_loop().time())
 
 
-def _empty(world: World, since: float) -> None:
+def _empty(world: World, namespace: str, since: float) -> None:
     """As the namespace controller: deletes what is there, looks again, and ends when nothing is."""
     loop = asyncio.get_running_loop()
+    children = (child for kind in _CHILDREN for child in world.cluster.objects.peek_all(kind))
     there = [
-        *world.live_jobs(),
-        *(object_ for kind in _CHILDREN for object_ in world.cluster.objects.peek_all(kind)),
+        manifest
+        for manifest in (*world.live_jobs(), *children)
+        if manifest["metadata"]["namespace"] == namespace
     ]
     for manifest in there:
         if "deletionTimestamp" not in manifest["metadata"]:
             world.pods.deleted_by_others.add(manifest["metadata"]["uid"])
             world.cluster.objects.delete(Ref.of(manifest))
     if not there:
-        world.note(f"namespace {NAMESPACE} is gone")
-        world.weather.going.discard(NAMESPACE)
+        world.note(f"namespace {namespace} is gone")
+        world.weather.going.discard(namespace)
     elif loop.time() - since > world.quiet:
         world.broken.append(f"the namespace does not end: {[Ref.of(manifest) for manifest in there]}")
-        world.weather.going.discard(NAMESPACE)
+        world.weather.going.discard(namespace)
     else:
-        loop.call_later(2.0, _empty, world, since)
+        loop.call_later(2.0, _empty, world, namespace, since)
 
 
 async def squat_pod(world: World) -> None:

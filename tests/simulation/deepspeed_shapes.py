@@ -65,8 +65,9 @@ def _elastic(chance: Random) -> Spec:
     return {"enabled": True, "minReplicas": low, "maxReplicas": high, **wish}
 
 
-def edit(chance: Random, spec: Spec) -> Spec:
-    """What somebody changes in `spec`: a merge patch of it; now and then one that must not be accepted."""
+def edit(chance: Random, job: Manifest) -> Spec:
+    """What somebody changes in the spec of a job: a merge patch of it; now and then one that must not be accepted."""
+    spec = job["spec"]
     paused = spec.get("runMode", {}).get("pause", {}).get("enabled", False)
     turned: Spec = {"runMode": {"pause": {"enabled": not paused}}}
     wishes = [turned] * 5 + [{"runPolicy": {"backoffLimit": chance.randint(0, 8)}}] * 2

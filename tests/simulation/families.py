@@ -8,8 +8,9 @@ import pytest
 
 from tests.simulation.coverage import COVERAGE
 from tests.simulation.run import Failed, simulate
-from tests.simulation.shapes import PYTORCH, Shape
+from tests.simulation.shapes import Shape
 from tests.simulation.shrink import shrunk
+from tests.simulation.together import jobs_of
 from tests.simulation.world import Broken, World
 from tests.support import seeds as seeding
 from tests.support.collecting import many_worlds
@@ -31,13 +32,11 @@ def chunked(size: int, number: int = SEEDS) -> pytest.MarkDecorator:
 family_seeds: Final = chunked(10)
 
 
-def simulate_all(
-    seeds: Sequence[int], make: Callable[[int, Shape], World] = World, shapes: Sequence[Shape] = (PYTORCH,)
-) -> None:
-    """Every seed, with the shapes of jobs by turns."""
+def simulate_all(seeds: Sequence[int], make: Callable[[int, Shape], World] = World) -> None:
+    """Every seed, with jobs of every kind by turns."""
     with many_worlds():
         for seed in seeds:
             try:
-                simulate(seed, shapes[seed % len(shapes)], make, coverage=COVERAGE)
+                simulate(seed, jobs_of(seed), make, coverage=COVERAGE)
             except Failed as error:
                 raise Broken(f"{error}\n\n{shrunk(error)}") from None

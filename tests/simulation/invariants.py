@@ -11,7 +11,7 @@ from typing import Any, Final
 from k8s_bridge.port import Change
 from k8s_bridge.stored import controller
 from statemachine.ids import JobUid
-from tests.simulation.at_rest import OF_JOBS, OF_THE_END, OF_THE_WHOLE, announced_once
+from tests.simulation.at_rest import OF_JOBS, OF_THE_END, OF_THE_WHOLE, announced_once, in_the_way
 from tests.simulation.histories import Story
 from tests.simulation.of_changes import OF_CHANGES, OF_OTHER_CHANGES, Sight
 from tests.simulation.of_entries import OF_ENTRIES, OF_HISTORIES
@@ -71,6 +71,11 @@ class Watch:
     def _readable(self) -> dict[JobUid, Story]:
         """The histories that can be read whole."""
         return {job: story for job, story in self.stories.items() if job not in self._world.untold}
+
+    def namesakes(self) -> set[str]:
+        """The uids of those whose children have names that other jobs wait for."""
+        stories = self._readable().values()
+        return {owner for story in stories for owner in in_the_way(self._world, story.state).values()}
 
     def check_rest(self, when: str) -> None:
         """Raise Broken with all that is wrong with a system at rest."""

@@ -16,9 +16,8 @@ from statemachine.log.partitions import Partitions
 from statemachine.log.retrying import retry
 from statemachine.observations import Observation, PodObserved
 from statemachine.wire import plain
-from tests.simulation import chaos, versions
+from tests.simulation import at_rest, chaos, versions
 from tests.simulation.crash_points import LETTERS
-from tests.simulation.shapes import NAMESPACE
 from tests.simulation.world import World
 from tests.support.faults import FaultyLog, Life
 from tests.support.spread import FaultyInbox, TellingInbox
@@ -64,7 +63,7 @@ def pods_without_a_letter(world: World, decided: Iterable[Observation] = ()) -> 
     pods = {(report.uid, report.phase) for report in reports if isinstance(report, PodObserved)}
     there = {job["metadata"]["uid"] for job in world.live_jobs()}
     for job in world.unreadable & there:
-        for child in world.cluster.objects.peek_children(NAMESPACE, job):
+        for child in at_rest.children_of(world, job):
             now = child["metadata"]["uid"], child.get("status", {}).get("phase")
             if child["kind"] == "Pod" and now not in pods:
                 yield f"no letter says of pod {now[0]} of {job} that it is {now[1]}"

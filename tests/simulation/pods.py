@@ -84,10 +84,14 @@ class PodRegister:
         return any(record.job == job and said.search(record.body) for record in self._log._records)
 
     def _knowable(self, pod: PodLife) -> bool:
-        """Its existence could not be missed: something held it until it was seen, or it was seen."""
+        """Its existence could not be missed: something held it until it was seen, or it was seen.
+
+        Nobody holds a pod without an owner that is being deleted, which the log does not have (ADR 0009).
+        """
         if self.is_in_log(pod.uid):
             return True
-        return pod.held and pod.uid not in self.forced and not self.is_nobody_s(pod.uid)
+        is_left_to_go = pod.deleted and pod.uid in self.stripped
+        return pod.held and pod.uid not in self.forced and not self.is_nobody_s(pod.uid) and not is_left_to_go
 
     def is_nobody_s(self, uid: PodUid) -> bool:
         """Somebody changed its labels and took its owner away: only the log could tell whose it is (spec R3)."""

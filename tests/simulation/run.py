@@ -134,6 +134,7 @@ async def _story(world: World, watch: Watch, script: Script | None) -> None:
     ):
         await _rest(world, watch)
         await _resync(world, watch)
+        await _make_way(world, watch)
         await _clear(world, watch)
 
 
@@ -164,6 +165,17 @@ async def _resync(world: World, watch: Watch) -> None:
     after = sum(1 for _ in world.records()), world.changes
     demand("after a resync", [f"{before} entries and changes became {after}"] if before != after else [])
     watch.check_rest("after a resync")
+
+
+async def _make_way(world: World, watch: Watch) -> None:
+    """Jobs that others of the same name wait for are deleted: those have their children then."""
+    if not (namesakes := watch.namesakes()):
+        return
+    for job in world.live_jobs():
+        if job["metadata"]["uid"] in namesakes:
+            world.delete(job)
+    await world.settle()
+    watch.check_rest("after the deletion of namesakes")
 
 
 async def _clear(world: World, watch: Watch) -> None:

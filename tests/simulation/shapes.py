@@ -1,6 +1,6 @@
 """Random jobs and what their pods do, drawn from a seed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, Protocol
@@ -13,6 +13,8 @@ from tests.support.sim_pods import SimStep, names
 API: Final = "batch.tensorstack.dev/v1beta1"
 KIND: Final = "PyTorchTrainingJob"
 NAMESPACE: Final = "demo"
+NAMESPACES: Final = (NAMESPACE, "other")
+"""In some worlds jobs are in either; shapes name the first."""
 
 POLICIES: Final = ("OnFailure", "OnFailure", "Never", "Always", "ExitCode")
 CLEAN_UPS: Final = ("None", "All", "Unfinished")
@@ -25,24 +27,25 @@ Spec = dict[str, Any]
 class Script(Protocol):
     """What becomes of pods, from their manifests."""
 
-    def script(self, pod: Manifest) -> tuple[SimStep, ...]:
+    def script(self, pod: Manifest) -> Sequence[SimStep]:
         """What this pod does, and when."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Random jobs of one kind: new ones by name, edits of a spec (merge patches), what their pods do.
+    """Random jobs of one kind: new ones by name, edits of the spec of one (merge patches), what their pods do.
 
     `kinds` are the spellings of that kind; `fates` gets the seed and how likely an end is a failure.
+    `helpers` are the kinds of objects that such a job has and that have pods of their own.
     `beside` acts in the cluster as another controller does; `settings` gets the seed, and gives those that jobs keep.
     `points` are the crash points that only such jobs pass; see `crash_points`.
     """
 
     kinds: tuple[str, ...]
     manifest: Callable[[Random, str], Manifest]
-    edit: Callable[[Random, Spec], Spec]
+    edit: Callable[[Random, Manifest], Spec]
     fates: Callable[[int, float], Script]
-    api: str = API
+    helpers: tuple[str, ...] = ()
     beside: Callable[[MemoryCluster], object] | None = None
     settings: Callable[[int], Mapping[str, str]] = lambda _: {}
     points: Mapping[str, int] = field(default_factory=dict)
@@ -128,8 +131,9 @@ def _add_modes(chance: Random, spec: Spec) -> None:
         spec["runMode"] = modes
 
 
-def edit(chance: Random, spec: Spec) -> Spec:
-    """What somebody changes in `spec`: a merge patch of it; now and then one that must not be accepted."""
+def edit(chance: Random, job: Manifest) -> Spec:
+    """What somebody changes in the spec of a job: a merge patch of it; now and then one that must not be accepted."""
+    spec = job["spec"]
     wishes = [_pause] * 5 + [_budget, _budget, _deadline, _frozen_template, _immutable, _nonsense]
     if "tensorboardSpec" in spec:
         wishes += [_board, _board]

@@ -86,14 +86,14 @@ def shrunk(error: Failed, seconds: float = SECONDS) -> str:
 
 def as_test(world: World, script: Script, wanted: frozenset[str]) -> str:
     """The source of a test that plays the script."""
-    seed, kind, make = world.seed, world.shape.kinds[0], type(world)
+    seed, kinds, make = world.seed, world.shape.kinds, type(world)
     return "\n".join(
         [
-            f"def test_seed_{seed}_of_{kind.lower()}_is_repaired() -> None:",
+            f"def test_seed_{seed}_of_{'_and_'.join(kinds).lower()}_is_repaired() -> None:",
             f'    """Failed by {", ".join(sorted(wanted))}."""',
             "    replay(",
             f"        seed={seed},",
-            f'        kind="{kind}",',
+            f"        kinds={_list(kinds)},",
             f"        slow={script.slow!r},",
             f"        calm_at={script.calm_at!r},",
             *([] if make is World else [f"        make={make.__name__},"]),
@@ -103,6 +103,10 @@ def as_test(world: World, script: Script, wanted: frozenset[str]) -> str:
             "    )",
         ]
     )
+
+
+def _list(kinds: Sequence[str]) -> str:
+    return "[" + ", ".join(f'"{kind}"' for kind in kinds) + "]"
 
 
 def _ordered(parts: Sequence[Part]) -> list[Part]:

@@ -43,8 +43,9 @@ def _replicas(chance: Random, type_: str, replicas: int) -> Spec:
     return {"type": type_, "replicas": replicas, "restartPolicy": policy, "template": template}
 
 
-def edit(chance: Random, spec: Spec) -> Spec:
-    """What somebody changes in `spec`: a merge patch of it; now and then one that must not be accepted."""
+def edit(chance: Random, job: Manifest) -> Spec:
+    """What somebody changes in the spec of a job: a merge patch of it; now and then one that must not be accepted."""
+    spec = job["spec"]
     paused = spec.get("runMode", {}).get("pause", {}).get("enabled", False)
     wishes: list[Spec] = [{"runMode": {"pause": {"enabled": not paused}}}] * 5
     wishes += [{"runPolicy": {"backoffLimit": chance.choice((0, 1, 5))}}] * 2

@@ -8,7 +8,6 @@ from tests.simulation.newer_on_kafka import NewerWorld
 from tests.simulation.on_kafka import KafkaWorld
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH
-from tests.simulation.test_troubled import SHAPES
 from tests.simulation.views_on_kafka import ViewsWorld
 
 _SEEDS: Final = max(20, SEEDS // 10)
@@ -20,17 +19,17 @@ _SEEDS_WITH_VIEWS: Final = max(5, SEEDS // 40)
 
 @chunked(10, _SEEDS)
 def test_the_promises_hold_on_the_partitioned_log(seeds: Sequence[int]) -> None:
-    simulate_all(seeds, KafkaWorld, SHAPES)
+    simulate_all(seeds, KafkaWorld)
 
 
 @chunked(5, _SEEDS_WITH_VIEWS)
 def test_history_and_sinks_have_what_the_partitioned_log_has(seeds: Sequence[int]) -> None:
-    simulate_all(seeds, ViewsWorld, SHAPES)
+    simulate_all(seeds, ViewsWorld)
 
 
 @chunked(5, _SEEDS_WITH_VIEWS)
 def test_the_promises_hold_on_a_partitioned_log_that_a_newer_release_wrote_in(seeds: Sequence[int]) -> None:
-    simulate_all(seeds, NewerWorld, SHAPES)
+    simulate_all(seeds, NewerWorld)
 
 
 def test_the_same_seed_writes_the_same_bytes_on_the_partitioned_log() -> None:

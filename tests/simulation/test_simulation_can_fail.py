@@ -13,19 +13,24 @@ from projectors.workqueue import WorkQueue
 from statemachine.engine.embedded import Engine
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName, Seq
 from statemachine.kind import Budget
+from statemachine.kinds.t9k import services
 from statemachine.log.port import Record
 from statemachine.replicas import REPORTS, STEPS, Progress
 from statemachine.rules import creation, pods
 from tests.simulation import chaos
 from tests.simulation.at_rest import no_end_is_lost
 from tests.simulation.deepspeed_shapes import DEEPSPEED
+from tests.simulation.focused import ForceWorld
 from tests.simulation.histories import Story
 from tests.simulation.launcher_shapes import LAUNCHER
 from tests.simulation.pods import PodLife
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH, Shape
+from tests.simulation.tensorflow_shapes import TENSORFLOW
+from tests.simulation.together import together
 from tests.simulation.verdicts import Excuse
 from tests.simulation.world import Broken, World
+from tests.simulation.xgboost_shapes import XGBOOST
 from tests.support.scenario import Story as ScenarioStory
 from tests.support.scenario import workers
 
@@ -57,7 +62,7 @@ def what_is_on_its_way_into_the_log_is_not_waited_for(patch: pytest.MonkeyPatch)
 
     patch.setattr(Engine, "fresh", at_once)
     patch.setattr(MadePods, "before", lambda *_: None)  # either of the two finds the most of it alone
-    patch.setattr(chaos, "ACTIONS", chaos.FORCE)
+    patch.setattr(chaos, "ACTIONS", ForceWorld.actions)
 
 
 def pods_do_not_know_where_to_look(patch: pytest.MonkeyPatch) -> None:
@@ -162,6 +167,14 @@ def pod_of(life: ScenarioStory, name: str) -> Manifest:
 def _simulate_many(shape: Shape = PYTORCH) -> None:
     for seed in range(_ENOUGH):
         simulate(seed, shape)
+
+
+def test_a_service_that_selects_the_pods_of_a_namesake_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs of two kinds may have one name."""
+    monkeypatch.setattr(services, "OWNER_KIND", services.OWNER_NAME)
+    monkeypatch.setattr(chaos, "NAMESAKES", 1.0)
+    with pytest.raises(Broken, match="services_select_none_but_their_own"):
+        _simulate_many(together(TENSORFLOW, XGBOOST))
 
 
 def launchers_do_not_wait(patch: pytest.MonkeyPatch) -> None:

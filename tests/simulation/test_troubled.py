@@ -3,28 +3,18 @@
 from collections.abc import Sequence
 
 from tests.simulation.apart import ApartWorld
-from tests.simulation.beam_shapes import BEAM
-from tests.simulation.deepspeed_shapes import DEEPSPEED
 from tests.simulation.families import family_seeds, simulate_all
-from tests.simulation.generic_shapes import GENERIC
-from tests.simulation.launcher_shapes import LAUNCHER
-from tests.simulation.mpi_shapes import MPI
 from tests.simulation.replay import replay
 from tests.simulation.run import simulate
 from tests.simulation.shapes import PYTORCH
 from tests.simulation.steps import Step
-from tests.simulation.tensorflow_shapes import TENSORFLOW
-from tests.simulation.torch_shapes import TORCH
 from tests.simulation.troubled import TroubledWorld
-from tests.simulation.xgboost_shapes import XGBOOST
 from tests.support.fate import Fault
-
-SHAPES = (PYTORCH, PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, MPI, TENSORFLOW, BEAM, XGBOOST)
 
 
 @family_seeds
 def test_the_promises_hold_under_a_troubled_api_server(seeds: Sequence[int]) -> None:
-    simulate_all(seeds, TroubledWorld, SHAPES)
+    simulate_all(seeds, TroubledWorld)
 
 
 def test_a_pod_that_lost_its_owner_and_labels_before_any_report_does_not_keep_its_name_for_ever() -> None:
@@ -34,7 +24,9 @@ def test_a_pod_that_lost_its_owner_and_labels_before_any_report_does_not_keep_it
         Step(0.049845508459705916, "chaos_cluster.strip_owner", 86228559),
         Fault("dies at before news of a Pod", 5),
     )
-    replay(seed=1, kind="PyTorchTrainingJob", slow=0.001, calm_at=1.0498455, make=TroubledWorld, parts=parts)
+    replay(
+        seed=1, kinds=["PyTorchTrainingJob"], slow=0.001, calm_at=1.0498455, make=TroubledWorld, parts=parts
+    )
 
 
 def test_a_pod_group_that_outlives_a_pause_does_not_let_pods_wait_for_ever() -> None:
@@ -50,13 +42,13 @@ def test_a_pod_group_that_outlives_a_pause_does_not_let_pods_wait_for_ever() -> 
         Fault("webhook_denies", 1),
     )
     replay(
-        seed=38, kind="PyTorchJob", slow=0.001, calm_at=13.808056633180701, make=TroubledWorld, parts=parts
+        seed=38, kinds=["PyTorchJob"], slow=0.001, calm_at=13.808056633180701, make=TroubledWorld, parts=parts
     )
 
 
 @family_seeds
 def test_the_promises_hold_with_each_role_away_by_itself(seeds: Sequence[int]) -> None:
-    simulate_all(seeds, ApartWorld, SHAPES)
+    simulate_all(seeds, ApartWorld)
 
 
 def test_the_same_seed_writes_the_same_bytes_with_the_roles_apart() -> None:

@@ -62,8 +62,9 @@ def _run_policy(chance: Random) -> Spec:
     return policy
 
 
-def edit(chance: Random, spec: Spec) -> Spec:
-    """What somebody changes in `spec`: a merge patch of it; now and then one that must not be accepted."""
+def edit(chance: Random, job: Manifest) -> Spec:
+    """What somebody changes in the spec of a job: a merge patch of it; now and then one that must not be accepted."""
+    spec = job["spec"]
     run = spec.get("runPolicy", {})
     wishes: list[Spec] = [{"runPolicy": {"suspend": not run.get("suspend", False)}}] * 4
     wishes += [{"pytorchReplicaSpecs": {"Worker": {"replicas": chance.randint(1, 4)}}}] * 3
@@ -101,6 +102,4 @@ def settings(seed: int) -> Mapping[str, str]:
     return {"gang_scheduler": Random(f"{seed} gang").choice(schedulers)}
 
 
-TORCH: Final = Shape(
-    (KIND,), manifest, edit, InPlace, API, beside=Volcano, settings=settings, points=KUBEFLOW
-)
+TORCH: Final = Shape((KIND,), manifest, edit, InPlace, beside=Volcano, settings=settings, points=KUBEFLOW)

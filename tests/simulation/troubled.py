@@ -8,7 +8,7 @@ from k8s_bridge.observe import is_controlled, is_in_sight
 from k8s_bridge.port import Cluster, Manifest
 from tests.simulation import chaos, chaos_cluster, chaos_log, chaos_parts
 from tests.simulation.chaos import Action
-from tests.simulation.shapes import NAMESPACE, Script
+from tests.simulation.shapes import Script
 from tests.simulation.world import World
 from tests.support.api_faults import Past, TroubledCluster
 from tests.support.faults import Life
@@ -79,6 +79,6 @@ class TroubledWorld(World):
                 continue
             if life.key[0] not in jobs:
                 self.note(f"pod {pod['metadata']['name']} {life.uid} is nobody's, and removed")
-                self.cluster.delete_pod(NAMESPACE, pod["metadata"]["name"], force=True)
+                self.cluster.delete_pod(pod["metadata"]["namespace"], pod["metadata"]["name"], force=True)
             elif not pod["metadata"].get("labels") or self.pods.is_nobody_s(life.uid):
                 self.delete_pod(pod, force=True)  # the job may wait for the name

@@ -30,6 +30,8 @@ class Exemption(NamedTuple):
     at_most: float
 
 
+NAMESAKE: Final = "name of a namesake's"
+
 EXEMPTIONS: Final = {
     "stray pod": Exemption(
         "made, released or deleted by a controller believed dead, or made when its create had been given up",
@@ -39,6 +41,10 @@ EXEMPTIONS: Final = {
         "somebody removed the pod, or an earlier one of its attempt, whatever held it", 0.15
     ),
     "ended before all was made": Exemption("a job that has ended gets no new Services", 0.2),
+    NAMESAKE: Exemption(
+        "a job of another kind has the same name, and a child of the name that this one needs: it says so, and waits",
+        0.03,
+    ),
     "namespace is going": Exemption("it takes no Events any more, and nobody announces them again", 0.01),
     "pod without owner": Exemption("somebody took its owner references away: it is nobody's", 0.01),
     "pod relabelled": Exemption(

@@ -28,7 +28,7 @@ from statemachine.owned import SSH_KEYS
 from tests.simulation.crash_points import USUAL
 from tests.simulation.pods import PodLife, PodRegister
 from tests.simulation.processes import Errors, Process
-from tests.simulation.shapes import NAMESPACE, PYTORCH, Script, Shape
+from tests.simulation.shapes import NAMESPACE, NAMESPACES, PYTORCH, Script, Shape
 from tests.simulation.steps import Chance, Diary
 from tests.support.controllers import controller_of
 from tests.support.faults import FaultyCluster, FaultyLog, JumpingClock, Life, Odds, Weather
@@ -79,6 +79,7 @@ class World:
         self.diary = Diary()
         self.conceals = self.seed % 2 == 1
         """Values of environment variables stay out of the log."""
+        self.namespaces = Random(f"{self.seed} namespaces").choice(((NAMESPACE,), (NAMESPACE,), NAMESPACES))
         self.clock = JumpingClock(self.start_at)
         self.log = self._new_log()
         self.evidence = chance.random() < 0.75
@@ -288,13 +289,14 @@ class World:
     # ---- users -------------------------------------------------------------------------------------------
 
     async def submit(self, name: str) -> None:
-        """Somebody creates a job called `name`, if the name is free."""
-        if NAMESPACE in self.weather.going:
-            return
-        spelled = [Ref(self.shape.api, kind, NAMESPACE, name) for kind in self.shape.kinds]
-        if any(self.cluster.objects.peek(ref) is not None for ref in spelled):
-            return
+        """Somebody creates a job called `name`, if no other of its kind and namespace is."""
         wish = self.shape.manifest(self.chance, name)
+        if len(self.namespaces) > 1:
+            wish["metadata"]["namespace"] = self.chance.choice(self.namespaces)
+        if wish["metadata"]["namespace"] in self.weather.going:
+            return
+        if self.cluster.objects.peek(Ref.of(wish)) is not None:
+            return
         stored = await self.cluster.create(wish)
         self.jobs.append(Ref.of(stored))
         self.note(f"job {name} created, uid {stored['metadata']['uid']}")

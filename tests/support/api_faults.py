@@ -77,7 +77,7 @@ class TroubledCluster(FaultyCluster):
     def _refusal(self, manifest: Manifest) -> ClusterError | None:
         kind, name = manifest["kind"], manifest["metadata"]["name"]
         if manifest["metadata"]["namespace"] in self._weather.going:
-            return terminating(kind, name)
+            return terminating(manifest["metadata"]["namespace"], kind, name)
         if self._weather.strikes("webhook_down"):
             return ClusterUnavailable(
                 'the API server answers 500: Internal error occurred: failed calling webhook "check.example.org"'
@@ -99,7 +99,7 @@ class TroubledCluster(FaultyCluster):
         if event.about.namespace in self._weather.going:
             await self._meet("before emit")
             self._weather.unannounced.add(event.name)
-            raise terminating("Event", event.name)
+            raise terminating(event.about.namespace, "Event", event.name)
         self._weather.unannounced.discard(event.name)
         await super().emit(event)
 
@@ -216,12 +216,12 @@ class Selected:
         return Change(Verb.DELETED, left, item.at)
 
 
-def terminating(kind: str, name: str) -> Refused:
+def terminating(namespace: str, kind: str, name: str) -> Refused:
     """What an API server says to a client that creates something in a namespace that is going."""
     return Refused(
         403,
         "Forbidden",
-        f'{kind.lower()}s "{name}" is forbidden: unable to create new content in namespace demo '
+        f'{kind.lower()}s "{name}" is forbidden: unable to create new content in namespace {namespace} '
         "because it is being terminated",
     )
 

@@ -33,8 +33,8 @@ def _manifest(chance: Random, name: str) -> Manifest:
     }
 
 
-def _edit(chance: Random, spec: Spec) -> dict[str, Any]:
-    return chance.choice([{"rest": not spec.get("rest", False)}, {"arrivals": 99}])
+def _edit(chance: Random, job: Manifest) -> dict[str, Any]:
+    return chance.choice([{"rest": not job["spec"].get("rest", False)}, {"arrivals": 99}])
 
 
-SLEDGE: Final = Shape((KIND,), _manifest, _edit, EqualFates, API)
+SLEDGE: Final = Shape((KIND,), _manifest, _edit, EqualFates)
