@@ -85,11 +85,13 @@ def is_news(state: JobState, observation: WriteRefused) -> bool:
 def is_old_news(state: JobState, observation: WriteRefused) -> bool:
     """Refused so often that a timer has come to its longest wait: it is tried on, and nothing is appended any more.
 
-    What the cluster refuses for days would fill the log otherwise. But what it refuses for another reason than it did
-    last is said, as the condition would name a reason that holds no more.
+    What the cluster refuses for days would fill the log otherwise. Once in each wait another reason than the last is
+    said, as the condition would name one that holds no more.
     """
+    if state.refusals < SAID_TIMES:
+        return False
     creations = [said for said in state.refused if said.startswith(observation.verb)]
-    return state.refusals >= SAID_TIMES and creations[-1:] == [_refused_as(observation)]
+    return RETRY in state.timers or creations[-1:] == [_refused_as(observation)]
 
 
 def _refused_as(observation: WriteRefused) -> str:

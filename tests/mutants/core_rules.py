@@ -149,14 +149,20 @@ MUTANTS: Final = (
     _of(
         "creation",
         "refusals-never-fall-silent",
-        "state.refusals >= SAID_TIMES and creations[-1:] == [_refused_as(observation)]",
-        "False",
+        "return RETRY in state.timers or creations[-1:] == [_refused_as(observation)]",
+        "return False",
     ),
     _of(
         "creation",
         "refusals-of-an-earlier-reason-stay-silent",
         "creations[-1:] == [_refused_as(observation)]",
         "_refused_as(observation) in creations",
+    ),
+    _of(
+        "creation",
+        "refusals-of-two-reasons-fill-the-log",
+        "RETRY in state.timers or creations",
+        "creations",
     ),
     _of(
         "creation",

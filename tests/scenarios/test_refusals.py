@@ -59,6 +59,8 @@ def test_t5_another_reason_than_the_last_is_shown_however_often_both_were_given(
         "NameConflict",
         'Pod "train-worker-0" already exists and is not controlled by this job',
     )
+    entries = len(story.entries)
+    assert len(quota(story, 0).entries) == entries, "nothing is said before the wait is over"
     entries = len(story.timer("retry").entries)
     assert len(taken(story).entries) == entries, "the same reason is not said again"
     assert len(quota(story, 0).entries) == entries + 1

@@ -260,15 +260,19 @@ def deletions_are_of_known_pods(_: World, __: Story, step: LoggedEntry) -> Verdi
 
 
 def refusals_are_said_seldom(_: World, story: Story, step: LoggedEntry) -> Verdicts:
-    """While the cluster takes nothing, the same refusal is in the history a few times, however often it is met."""
-    said = story.counts["said"]
+    """While the cluster takes nothing, a refusal is in the history a few times, and when it differs from the last."""
+    said, last = story.counts["said"], story.counts["said last"]
     for _before, event in step.events:
         if isinstance(event, _LIFE_SIGNS):
             said.clear()
         elif isinstance(event, e.ChildRefused):
             refusal = event.verb, event.kind, event.cause.reason
             said[refusal] += 1
-            ok = said[refusal] <= (1 if event.verb == "delete" else _REFUSALS)
+            if refusal not in last and event.verb != "delete":
+                said["differs"] += 1
+                last.clear()
+                last[refusal] = 1
+            ok = said[refusal] <= (1 if event.verb == "delete" else _REFUSALS + said["differs"] // 2)
             yield None if ok else f"{refusal} is said {said[refusal]} times"
 
 
