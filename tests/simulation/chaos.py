@@ -58,7 +58,7 @@ async def chaos(world: World) -> None:
 async def calm(world: World) -> None:
     """The weather is calm for ever."""
     world.diary.calm_at = asyncio.get_running_loop().time()
-    world.weather.fate.aim = None
+    world.weather.fate.aims = {}
     world.calm()
     await world.end_zombies()
     world.note("calm")

@@ -33,10 +33,7 @@ def jobs_of(seed: int) -> Shape:
 
 
 def together(most: Shape, *others: Shape) -> Shape:
-    """Half of all new jobs, and some more, are like `most`; all that acts beside any of them in the cluster is there.
-
-    Processes that are aimed at a crash point die at those of `most`.
-    """
+    """Half of all new jobs, and some more, are like `most`; all that acts beside any of them is in the cluster."""
     if not others:
         return most
     shapes = (most, *others)
@@ -60,7 +57,8 @@ def together(most: Shape, *others: Shape) -> Shape:
     def settings(seed: int) -> Mapping[str, str]:
         return {name: value for shape in shapes for name, value in shape.settings(seed).items()}
 
-    return Shape(tuple(of), manifest, edit, fates, beside=beside, settings=settings, points=most.points)
+    points = {point: share for shape in shapes for point, share in shape.points.items()}
+    return Shape(tuple(of), manifest, edit, fates, beside=beside, settings=settings, points=points)
 
 
 class _Fates:

@@ -5,7 +5,7 @@ call in the same run. So a run is repeated, or parts of it are left out, without
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, NamedTuple
@@ -21,18 +21,11 @@ class Fault(NamedTuple):
     nth: int
 
 
-class Aim(NamedTuple):
-    """A process is to die when it passes this point for the `nth` time."""
-
-    point: str
-    nth: int
-
-
 class Fate:
-    """Faults by their odds. `aim`: where a process dies in any case, as long as that is set."""
+    """Faults by their odds. `aims`: points where a process dies in any case, and at which passing, from 1 on."""
 
-    def __init__(self, chance: Random, aim: Aim | None = None) -> None:
-        self._chance, self.aim = chance, aim
+    def __init__(self, chance: Random, aims: Mapping[str, int] | None = None) -> None:
+        self._chance, self.aims = chance, aims or {}
         self.opportunities: Counter[str] = Counter()
         self.happened: list[Fault] = []
 
@@ -45,7 +38,7 @@ class Fate:
         """A process that passes the point dies there."""
         name = DEATH + point
         self.opportunities[name] += 1
-        aimed = self.aim is not None and self.aim == (point, self.opportunities[name])
+        aimed = self.aims.get(point) == self.opportunities[name]
         return (aimed or odds > 0) and self._note(name, aimed or self._wants(name, odds))
 
     def _wants(self, name: str, odds: float) -> bool:
