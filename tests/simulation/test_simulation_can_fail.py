@@ -14,6 +14,7 @@ from statemachine.engine.embedded import Engine
 from statemachine.ids import ATTEMPT, JobUid, PodUid, ReplicaName, Seq
 from statemachine.kind import Budget
 from statemachine.kinds.t9k import services
+from statemachine.kinds.t9k.objects import OWNER_NAME
 from statemachine.log.port import Record
 from statemachine.replicas import REPORTS, STEPS, Progress
 from statemachine.rules import creation, pods
@@ -171,7 +172,7 @@ def _simulate_many(shape: Shape = PYTORCH) -> None:
 
 def test_a_service_that_selects_the_pods_of_a_namesake_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs of two kinds may have one name."""
-    monkeypatch.setattr(services, "OWNER_KIND", services.OWNER_NAME)
+    monkeypatch.setattr(services, "OWNER_KIND", OWNER_NAME)
     monkeypatch.setattr(chaos, "NAMESAKES", 1.0)
     with pytest.raises(Broken, match="services_select_none_but_their_own"):
         _simulate_many(together(TENSORFLOW, XGBOOST))
