@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from jobledger.program.errors import nearest
 from jobledger.settings.values import Span
@@ -183,7 +183,7 @@ def sinks_in(path: Path | None) -> Sequence[ConfiguredSink]:
         where = f", line {mark.line + 1}" if mark is not None else ""
         raise ConfigError(f"{path}{where}: this is no YAML") from None
     try:
-        sinks = TypeAdapter(_File).validate_python(raw).sinks
+        sinks = _File.model_validate(raw).sinks
     except ValidationError as error:
         raise ConfigError(
             f"{path}{_sentence(error.errors(include_input=False, include_url=False)[0], raw)}"

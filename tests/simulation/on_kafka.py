@@ -23,8 +23,9 @@ from jobledger.wiring.sinks import Sinks
 from k8s_bridge.port import Cluster
 from statemachine.engine import clock
 from statemachine.engine.clock import Clock
-from statemachine.engine.kafka import aiokafka_feed
+from statemachine.engine.kafka import aiokafka_feed, share
 from statemachine.errors import LogUnavailable
+from statemachine.log.kafka import reading
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.layout import DEAD_LETTERS, EVENTS
 from statemachine.log.kafka.records import Message, letter_of, record_of, retry_of
@@ -54,6 +55,9 @@ _OPERATOR: Final = Address(("operator:9092",))
 
 _POLL_MS: Final = 1000
 """Milliseconds that an engine waits for observations: ten times a second it would ask in vain."""
+
+_PATIENT: Final = 10
+"""Seconds that every consumer waits once no fault happens any more: nine tenths of a world are rest."""
 
 _OF_READS: Final = 0.05
 """The share of requests that only read at which a process may die: there are so many."""
@@ -223,6 +227,17 @@ class KafkaWorld(ApartWorld):
             topics = apply(_OPERATOR, partitions=self.partitions, replication=1, lineage=self.lineage)
             run_simulated(topics, self.seed)
             self.mirror.follow_brokers(self.brokers)
+            yield
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """See World: consumers wait longer for what does not come, and members say less often that they are there."""
+        self.brokers.beats_apart = _SESSION / 3
+        waits = (
+            patch.object(reading, "_SILENCE", _PATIENT),
+            patch.object(aiokafka_feed, "_POLL_MS", _PATIENT * 1000),
+        )
+        with waits[0], waits[1], patch.object(share, "_POLL_MS", _PATIENT * 1000):
             yield
 
     def _clock_here(self) -> Clock:

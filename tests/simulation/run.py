@@ -131,6 +131,7 @@ async def _story(world: World, watch: Watch, script: Script | None) -> None:
         patch.object(sweeper, "_EVERY", _SELDOM),
         patch.object(audit, "ROUND", _SELDOM),
         patch.object(timers, "_LONGEST_SLEEP", _SELDOM),
+        world.resting(),
     ):
         await _rest(world, watch)
         await _resync(world, watch)

@@ -139,6 +139,10 @@ class World:
         """What is otherwise as long as the world lives."""
         return nullcontext()
 
+    def resting(self) -> AbstractContextManager[None]:
+        """What is otherwise once no fault happens any more: what costs much and tells nothing, happens seldom."""
+        return nullcontext()
+
     def _new_log(self) -> MemoryLog:
         return MemoryLog()
 

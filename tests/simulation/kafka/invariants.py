@@ -120,7 +120,8 @@ def published(partition: ModelPartition) -> list[bytes]:
 def no_event_is_published_twice(world: Topics) -> Findings:
     """In the topic of public events every event stands once."""
     for partition in world.parts(CLOUDEVENTS.name):
-        if twice := [line for line, count in Counter(published(partition)).items() if count > 1]:
+        there = Counter((m.key, m.value, *m.headers) for m in messages(partition))
+        if twice := [event for event, count in there.items() if count > 1]:
             yield f"{partition.tp}: {twice} stand there more than once"
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from unittest.mock import patch
 
 from statemachine.engine import decisions
+from statemachine.engine.kafka import aiokafka_feed
 from tests.simulation.kafka import invariants
 from tests.simulation.kafka.clients import Client
 from tests.simulation.kafka.faults import calm, chaos
@@ -38,7 +39,8 @@ def simulate(seed: int, *, fences: bool = True) -> World:
     """
     worlds: list[World] = []
     often = patch.object(decisions, "_SNAPSHOT_EVERY", _SNAPSHOT_EVERY)
-    with installed(), often, unchecked_sinks(), _quiet():
+    patient = patch.object(aiokafka_feed, "_POLL_MS", 1000)  # what comes wakes who waits for it
+    with installed(), often, patient, unchecked_sinks(), _quiet():
         try:
             run_simulated(_live(seed, fences, worlds), seed, ProcessLoop)
         except (Broken, Deadlock) as error:

@@ -34,6 +34,8 @@ class Brokers:
         """That of no process: what brokers do is done also while processes are frozen."""
         self.marker_lag = 0.005
         """Mean seconds until a partition hears that a transaction has ended."""
+        self.beats_apart = 0.0
+        """Members of groups send no heartbeats more often than in so many seconds."""
         self.settings: dict[str, Mapping[str, str]] = {}
         self._start = start
         self._topics: dict[str, list[ModelPartition]] = {}

@@ -111,11 +111,11 @@ class Membership:
 
     async def _live(self) -> None:
         """Returns when it has to join anew, or is to end."""
-        groups, name = self._wire.brokers.groups, self._group
-        pause = self._every
+        brokers, name = self._wire.brokers, self._group
+        groups, pause = brokers.groups, self._every
         while not self._is_ending.is_set():
             try:
-                async with asyncio.timeout(pause):
+                async with asyncio.timeout(max(pause, brokers.beats_apart)):
                     await self._is_ending.wait()
                 return
             except TimeoutError:
