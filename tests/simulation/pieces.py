@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from tests.simulation.coverage import Coverage
 
-SIZE: Final = 500
+SIZE: Final = 1000
 """Seeds of each family in a piece: a few minutes of two cores."""
 
 

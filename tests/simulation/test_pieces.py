@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.simulation import __main__ as program
+from tests.simulation import coverage
 from tests.simulation.coverage import Coverage
 from tests.simulation.pieces import SIZE, Kept, Piece, pieces
 
@@ -59,7 +60,8 @@ Path(os.environ["JOBLEDGER_SIM_COVERAGE"], "1.json").write_text(json.dumps(count
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of what was asked for, in a run of three pieces."""
+    """The file of what was asked for, in a run of three pieces, which are too few seeds to be judged."""
+    monkeypatch.setattr(coverage, "JUDGED_FROM", 4 * SIZE)
     monkeypatch.setattr(program, "_RUNS", tmp_path / "kept")
     monkeypatch.setenv("JOBLEDGER_SIM_SEEDS", str(3 * SIZE))
     monkeypatch.setenv("JOBLEDGER_SIM_FIRST", "0")
@@ -96,8 +98,8 @@ def test_too_few_deaths_at_a_point_fail_a_run_of_thousands_only(
     runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fails_at(monkeypatch, runs)
-    monkeypatch.setenv("JOBLEDGER_SIM_SEEDS", "2000")
+    monkeypatch.setenv("JOBLEDGER_SIM_SEEDS", str(4 * SIZE))
     assert program.main([]) == 1
     said = capsys.readouterr().out
-    assert "crash point 'after append' was hit 0 times, 10 are the least" in said
+    assert "crash point 'after append' was hit 0 times, 20 are the least" in said
     assert "crash point 'before append'" not in said

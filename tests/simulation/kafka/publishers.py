@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SLOTS: Final = 2
 """How many publishers there are, when all is well."""
 
-_LOOK: Final = 1.0
+_LOOK: Final = 2.0
 """Seconds between two looks at whether the log has grown."""
 
 _AGAIN: Final = 1.0

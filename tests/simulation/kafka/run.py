@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 from unittest.mock import patch
 
+from jobledger.wiring import sinks
 from statemachine.engine import decisions
 from statemachine.engine.kafka import aiokafka_feed
 from tests.simulation.kafka import invariants
@@ -40,7 +41,8 @@ def simulate(seed: int, *, fences: bool = True) -> World:
     worlds: list[World] = []
     often = patch.object(decisions, "_SNAPSHOT_EVERY", _SNAPSHOT_EVERY)
     patient = patch.object(aiokafka_feed, "_POLL_MS", 1000)  # what comes wakes who waits for it
-    with installed(), often, patient, unchecked_sinks(), _quiet():
+    seldom = patch.object(sinks, "LOOK", 5.0)
+    with installed(), often, patient, seldom, unchecked_sinks(), _quiet():
         try:
             run_simulated(_live(seed, fences, worlds), seed, ProcessLoop)
         except (Broken, Deadlock) as error:
