@@ -147,4 +147,11 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     _topic("store-without-default", "sinks", " or settings.events.kafka.address)", ")"),
     _topic("topic-of-the-ledger-has-runs", "configured_sinks", "if name in own:", "if False:"),
     _topic("filtered-topic-is-full", "sinks", "sink.url or sink.types or", "sink.url or"),
+    Mutant(
+        "publishing-a-position-that-another-sink-hides-is-not-waited-for",
+        "statemachine.log.kafka.publishing",
+        "                await positions.end(tail)\n            records",
+        "            records",
+        ("tests/unit/sinks/test_kafka.py",),
+    ),
 )

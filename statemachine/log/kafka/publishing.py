@@ -99,13 +99,17 @@ class PartitionPublisher:
     async def _opened(
         cls, target: Target, number: int, sink: str, writer: Writer, positions: Partition
     ) -> tuple[Self, Records]:
-        """What the publisher before has committed can be read, which may be a little later than it was confirmed."""
+        """What the publisher before has committed can be read, which may be a little later than it was confirmed.
+
+        Or much later: what the publisher of another sink has left open hides it until brokers end that.
+        """
         try:
             tail = await positions.tail()
             try:
                 await positions.end(tail)
             except LogUnavailable:
                 await writer.settle(target.positions)
+                await positions.end(tail)
             records = await _committed(positions)
         except BaseException:
             await writer.close()

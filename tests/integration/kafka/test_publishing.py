@@ -3,12 +3,13 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError
 from cloudevents.core.formats.json import JSONFormat
 
 from projectors.contract.binding import Mode
@@ -141,6 +142,26 @@ async def test_a_publisher_whose_transaction_was_aborted_for_its_silence_goes_on
         await fencing.stop()
         await sink.deliver(second)
     assert await published_lines(ledger_topics) == lines_of(ENTRIES[: 2 * SIZE])
+
+
+async def test_a_position_behind_what_another_sink_left_open_is_waited_for(ledger_topics: Address) -> None:
+    first, second, *_ = batches(ENTRIES, SIZE)
+    other = AIOKafkaProducer(
+        **ledger_topics.options(), transactional_id="other-0", transaction_timeout_ms=10_000
+    )
+    async with opened(ledger_topics) as sink:
+        await sink.position(0)
+        await sink.deliver(first)
+        await other.start()
+        await other.begin_transaction()
+        await other.send_and_wait(ledger_topics.topic("positions"), b"{}", b"other", 0)
+        await sink.deliver(second)
+    async with opened(ledger_topics) as sink:
+        assert await sink.position(0) == second.upto
+        await feed(sink)
+    with suppress(KafkaError):
+        await other.stop()
+    assert await published_lines(ledger_topics) == lines_of(ENTRIES)
 
 
 @pytest.mark.parametrize("lost", ["before", "after"])

@@ -133,6 +133,30 @@ async def test_a_publisher_that_was_fenced_for_its_silence_goes_on(stage: Stage)
     assert await stage.lines() == lines_of(ENTRIES[: 2 * SIZE])
 
 
+@staged
+async def test_a_position_behind_what_another_sink_left_open_is_waited_for(stage: Stage) -> None:
+    first, second, *_ = batches(ENTRIES, SIZE)
+    async with stage.opened() as sink:
+        await sink.position(0)
+        await sink.deliver(first)
+        async with left_open(stage.address):
+            await sink.deliver(second)
+    async with stage.opened() as sink:
+        assert await sink.position(0) == second.upto
+        await feed(sink)
+    assert await stage.lines() == lines_of(ENTRIES)
+
+
+@asynccontextmanager
+async def left_open(address: Address) -> AsyncIterator[None]:
+    """A publisher of another sink has begun a position in partition 0, and is gone after the block."""
+    other = await clients.started(clients.producer(address, "other-0", within=20_000))
+    await other.begin_transaction()
+    await other.send_and_wait(address.topic("positions"), b"{}", b"other", 0)
+    yield
+    await clients.cut_off(other)
+
+
 @pytest.mark.parametrize("takes_effect", [False, True])
 def test_a_commit_whose_answer_is_lost_is_not_repeated(
     monkeypatch: pytest.MonkeyPatch, takes_effect: bool
