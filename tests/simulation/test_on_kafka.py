@@ -11,10 +11,10 @@ from tests.simulation.shapes import PYTORCH
 from tests.simulation.views_on_kafka import ViewsWorld
 
 _SEEDS: Final = max(20, SEEDS // 10)
-"""A tenth of what other families have: a seed takes twenty times as long, as consumers ask brokers all the time."""
+"""A tenth of what other families have: a seed takes six times as long, as consumers ask brokers all the time."""
 
 _SEEDS_WITH_VIEWS: Final = max(5, SEEDS // 40)
-"""A seed takes two seconds: beside the log, three sinks are asked about."""
+"""A seed takes 0.7 s: beside the log, three sinks are asked about."""
 
 
 @chunked(10, _SEEDS)
