@@ -13,25 +13,13 @@ from typing import Final
 from tests.histories import archive
 from tests.histories.archive import Life, life_of
 from tests.histories.choosing import Candidate, chosen
-from tests.simulation.beam_shapes import BEAM
-from tests.simulation.deepspeed_shapes import DEEPSPEED
-from tests.simulation.generic_shapes import GENERIC
-from tests.simulation.launcher_shapes import LAUNCHER
-from tests.simulation.mpi_shapes import MPI
 from tests.simulation.run import simulate
-from tests.simulation.shapes import PYTORCH, Shape
-from tests.simulation.tensorflow_shapes import TENSORFLOW
-from tests.simulation.together import jobs_of
-from tests.simulation.torch_shapes import TORCH
-
-TOGETHER: Final = "together"
+from tests.simulation.shapes import Shape
+from tests.simulation.together import SHAPES, jobs_of
 
 FAMILIES: Final[Mapping[str, Shape | None]] = {
-    **{
-        shape.kinds[0].lower(): shape
-        for shape in (PYTORCH, LAUNCHER, DEEPSPEED, TORCH, GENERIC, MPI, TENSORFLOW, BEAM)
-    },
-    TOGETHER: None,
+    **{shape.kinds[0].lower(): shape for shape in SHAPES.values()},
+    "together": None,
 }
 """Shapes of jobs by the first spelling of their kind; None: of several kinds."""
 

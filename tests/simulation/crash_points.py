@@ -206,8 +206,8 @@ BY_CHANCE: Final = frozenset({"before list", "after a refused patch"})
 Only the audit lists, for what it misses and the bridge has never seen. Only TensorBoards and autoscalers are patched.
 """
 
-_OFTENEST: Final = 160
-"""One in so many of the seeds that aim does so at a point of the share 1."""
+_WHOLE: Final = 160
+"""At a point of this share every seed aims that aims at all."""
 
 LEAST: Final = 50
 """Deaths at each point in 10,000 seeds."""
@@ -220,5 +220,5 @@ def aimed(chance: Random, points: Mapping[str, int]) -> dict[str, int]:
     """
     if chance.random() < 0.5:
         return {}
-    drawn = (point for point, share in points.items() if chance.random() < share / _OFTENEST)
+    drawn = (point for point, share in points.items() if chance.random() < share / _WHOLE)
     return {point: 1 if points[point] > 1 else 1 + int(chance.expovariate(1 / 3)) for point in drawn}

@@ -233,11 +233,11 @@ class KafkaWorld(ApartWorld):
     def resting(self) -> Iterator[None]:
         """See World: consumers wait longer for what does not come, and members say less often that they are there."""
         self.brokers.beats_apart = _SESSION / 3
-        waits = (
+        with (
             patch.object(reading, "_SILENCE", _PATIENT),
             patch.object(aiokafka_feed, "_POLL_MS", _PATIENT * 1000),
-        )
-        with waits[0], waits[1], patch.object(share, "_POLL_MS", _PATIENT * 1000):
+            patch.object(share, "_POLL_MS", _PATIENT * 1000),
+        ):
             yield
 
     def _clock_here(self) -> Clock:

@@ -1,6 +1,7 @@
 """Recorded lives as a partition of a log, and the batches that a runner of sinks makes of it."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from functools import cache
 from itertools import islice
 
@@ -11,6 +12,8 @@ from projectors.contract.envelope import structured
 from projectors.contract.stream import PublishedEntry, Publisher
 from projectors.sinks.port import Batch
 from statemachine.log.kafka.address import Address
+from statemachine.log.kafka.clients import cut_off, producer, started
+from statemachine.log.kafka.layout import POSITIONS
 from statemachine.log.kafka.partitioner import partition_of
 from statemachine.log.kafka.reading import Partition
 from statemachine.log.positions import SinkPosition
@@ -48,6 +51,21 @@ def batches(entries: Sequence[PublishedEntry], size: int, after: int = 0, partit
 def lines_of(entries: Sequence[PublishedEntry]) -> list[bytes]:
     """The structured events, in log order."""
     return [structured(event) for entry in entries for event in entry.events]
+
+
+@asynccontextmanager
+async def left_open(address: Address, within: int) -> AsyncIterator[None]:
+    """A publisher of another sink has begun a position in partition 0, and is gone after the block.
+
+    Brokers abort that `within` so many milliseconds.
+    """
+    other = await started(producer(address, "other-0", within=within))
+    try:
+        await other.begin_transaction()
+        await other.send_and_wait(address.topic(POSITIONS.name), b"{}", b"other", 0)
+        yield
+    finally:
+        await cut_off(other)
 
 
 async def topic_lines(address: Address, topic: str, partition: int = 0) -> list[bytes]:

@@ -3,13 +3,12 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import KafkaError
 from cloudevents.core.formats.json import JSONFormat
 
 from projectors.contract.binding import Mode
@@ -22,7 +21,7 @@ from statemachine.log.positions import Positions
 from tests.harness import Kafka, program
 from tests.harness.fixtures import LEDGER_PARTITIONS, ledger_topics_on
 from tests.integration.kafka.publisher_process import POINTS
-from tests.support.published_lives import at, batches, lines_of, published, topic_lines
+from tests.support.published_lives import at, batches, left_open, lines_of, published, topic_lines
 from tests.support.repetition import kills
 
 pytestmark = pytest.mark.integration
@@ -146,21 +145,14 @@ async def test_a_publisher_whose_transaction_was_aborted_for_its_silence_goes_on
 
 async def test_a_position_behind_what_another_sink_left_open_is_waited_for(ledger_topics: Address) -> None:
     first, second, *_ = batches(ENTRIES, SIZE)
-    other = AIOKafkaProducer(
-        **ledger_topics.options(), transactional_id="other-0", transaction_timeout_ms=10_000
-    )
     async with opened(ledger_topics) as sink:
         await sink.position(0)
         await sink.deliver(first)
-        await other.start()
-        await other.begin_transaction()
-        await other.send_and_wait(ledger_topics.topic("positions"), b"{}", b"other", 0)
-        await sink.deliver(second)
+        async with left_open(ledger_topics, 10_000):
+            await sink.deliver(second)
     async with opened(ledger_topics) as sink:
         assert await sink.position(0) == second.upto
         await feed(sink)
-    with suppress(KafkaError):
-        await other.stop()
     assert await published_lines(ledger_topics) == lines_of(ENTRIES)
 
 

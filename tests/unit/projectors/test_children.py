@@ -45,10 +45,11 @@ class World:
             controller_of(self.log, self.cluster, clock, roles=process, inbox=inbox) for process in processes
         ]
 
-    async def submit(self) -> None:
+    async def submit(self, workers: int = 1) -> None:
         """The job is there, and the watches have reported it."""
         wish = job(REF.name)
         wish["metadata"]["namespace"] = REF.namespace
+        wish["spec"]["replicaSpecs"][0]["replicas"] = workers
         await self.cluster.create(wish)
         await asyncio.sleep(0)
 
@@ -174,10 +175,7 @@ def test_what_is_refused_is_asked_for_one_by_one_until_it_is_accepted_again() ->
         world.cluster.faults.fail_next(
             Refused(403, "Forbidden", "quota"), times=10, verbs=("create",), kinds=("Pod",)
         )
-        wish = job(REF.name)
-        wish["metadata"]["namespace"] = REF.namespace
-        wish["spec"]["replicaSpecs"][0]["replicas"] = 11
-        await world.cluster.create(wish)
+        await world.submit(workers=11)
         await asyncio.sleep(60)
         assert world.number("Pod") == 11
         together = list(tries.values())
@@ -194,10 +192,7 @@ def test_a_pod_whose_name_is_taken_holds_no_other_back() -> None:
         world.cluster.faults.fail_next(
             Refused(403, "Forbidden", "quota"), times=6, verbs=("create",), kinds=("Pod",)
         )
-        wish = job(REF.name)
-        wish["metadata"]["namespace"] = REF.namespace
-        wish["spec"]["replicaSpecs"][0]["replicas"] = 3
-        await world.cluster.create(wish)
+        await world.submit(workers=3)
         await asyncio.sleep(1)
         first = next(child for child in desired(world.state) if child.kind == "Pod").build()
         world.cluster.objects.create(

@@ -21,7 +21,7 @@ from statemachine.log.kafka.topics import apply
 from tests.support.kafka_model.brokers import Brokers
 from tests.support.kafka_model.installed import brokers_at, installed
 from tests.support.kafka_model.producer import ModelProducer
-from tests.support.published_lives import at, batches, lines_of, published, topic_lines
+from tests.support.published_lives import at, batches, left_open, lines_of, published, topic_lines
 from tests.support.simulated import run_simulated
 
 PARTITIONS = 2
@@ -139,22 +139,12 @@ async def test_a_position_behind_what_another_sink_left_open_is_waited_for(stage
     async with stage.opened() as sink:
         await sink.position(0)
         await sink.deliver(first)
-        async with left_open(stage.address):
+        async with left_open(stage.address, 20_000):
             await sink.deliver(second)
     async with stage.opened() as sink:
         assert await sink.position(0) == second.upto
         await feed(sink)
     assert await stage.lines() == lines_of(ENTRIES)
-
-
-@asynccontextmanager
-async def left_open(address: Address) -> AsyncIterator[None]:
-    """A publisher of another sink has begun a position in partition 0, and is gone after the block."""
-    other = await clients.started(clients.producer(address, "other-0", within=20_000))
-    await other.begin_transaction()
-    await other.send_and_wait(address.topic("positions"), b"{}", b"other", 0)
-    yield
-    await clients.cut_off(other)
 
 
 @pytest.mark.parametrize("takes_effect", [False, True])
