@@ -137,7 +137,10 @@ def _searched(pod: Manifest) -> set[str]:
 
 
 def services_select_none_but_their_own(world: World, story: Story) -> Verdicts:
-    """No Service sends anybody to a pod of another job, not even to one of a job of the same name."""
+    """No Service sends anybody to a pod of another job, not even to one of a job of the same name.
+
+    A pod is the job's that controls it now: one that another job left as an orphan may be taken back (R3).
+    """
     services = [child for child in children_of(world, story.state.uid) if child["kind"] == "Service"]
     for pod in world.cluster.objects.peek_all("Pod"):
         if pod["metadata"]["namespace"] != story.state.namespace:
@@ -146,7 +149,7 @@ def services_select_none_but_their_own(world: World, story: Story) -> Verdicts:
         for service in services:
             if service["spec"]["selector"].items() <= labels.items():
                 life = world.pods.pods.get(pod["metadata"]["uid"])
-                job = life.key[0] if life else story.state.uid
+                job = controller_of(pod) or (life.key[0] if life else story.state.uid)
                 names = f"Service {service['metadata']['name']} selects {pod['metadata']['name']}"
                 yield None if job == story.state.uid else f"{names} of {job}"
 
