@@ -15,6 +15,9 @@ pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"jobledger", "projectors", "k8s_bridge", "statemachine"}
 
+QUICKLY = ("--no-deps", "--no-compile")
+"""For pip: a command compiles what it imports, which is less than all."""
+
 JOB = """
 apiVersion: batch.tensorstack.dev/v1beta1
 kind: PyTorchTrainingJob
@@ -89,7 +92,7 @@ def test_the_wheel_holds_the_schemas_and_events_of_every_contract_that_was_relea
 def test_a_job_runs_from_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
     """The packages of this environment stand in for the network; jobledger itself comes from the wheel."""
     target = tmp_path / "site"
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target)]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", *QUICKLY, "--target", str(target)]
     subprocess.run([*command, str(wheel)], check=True)
     (tmp_path / "job.yaml").write_text(JOB)
     code = "import jobledger.cli, sys; print(jobledger.__file__, file=sys.stderr); jobledger.cli.main()"
@@ -137,7 +140,7 @@ class Installation:
 
     def install(self, *wheels: Path) -> None:
         for wheel in wheels:
-            self.pip("install", "--no-deps", "--no-index", str(wheel))
+            self.pip("install", *QUICKLY, "--no-index", str(wheel))
 
     def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -197,5 +200,5 @@ def test_files_that_another_distribution_took_along_are_missed_in_one_sentence(
         assert is_one_sentence(done), (command, done)
         assert "statemachine/__init__.py of jobledger is missing" in done.stderr
         assert "install jobledger again" in done.stderr
-    installation.pip("install", "--no-deps", "--no-index", "--force-reinstall", str(wheel))
+    installation.pip("install", *QUICKLY, "--no-index", "--force-reinstall", str(wheel))
     assert installation.run("jobledger", "run", "job.yaml").returncode == 0

@@ -20,6 +20,7 @@ from statemachine.kinds import KINDS
 from statemachine.observations import ChildObserved, Container, ContainerStatus
 from statemachine.spec import Launch, Plan
 from tests.support.examples import job_of
+from tests.support.repetition import sized
 from tests.support.scenario import Story
 
 NAME = "gpt"
@@ -28,7 +29,7 @@ PHASES = st.sampled_from(["Pending", "Running", "Succeeded", "Failed", "Unknown"
 
 Step = tuple[Any, ...]
 
-_EXAMPLES: Final = 80
+_EXAMPLES: Final = sized(50, 80)
 """Lives for each law of a kind."""
 
 _ALWAYS = (
