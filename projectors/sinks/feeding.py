@@ -127,9 +127,9 @@ class Feeder:
             if delivery is not None:
                 await delivery
         finally:
-            if delivery is not None and not delivery.done():
+            if delivery is not None:
                 delivery.cancel()
-                await asyncio.wait([delivery])
+                await asyncio.gather(delivery, return_exceptions=True)  # it may have failed, or do so now
         if self._last is not None:
             raise self._foreign(self._last)
         # only now: if something fails half-way, the tail is ahead of the sink

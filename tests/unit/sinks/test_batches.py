@@ -1,6 +1,7 @@
 """How the entries of a log are put into batches for a sink."""
 
 import asyncio
+import gc
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ from projectors.contract.stream import PublishedEntry, Publisher
 from projectors.sinks import feeding
 from projectors.sinks.feeding import Feeder
 from projectors.sinks.port import Batch
-from statemachine.errors import ConfigError
+from statemachine.errors import ConfigError, LogUnavailable
 from statemachine.log.port import EntryDraft, Record
 from tests.contract.lives import PUBLICATION, lives
 from tests.support.memory_log import MemoryLog
@@ -37,6 +38,7 @@ class Slow(Gathering):
         super().__init__()
         self.begun, self.answers = asyncio.Event(), asyncio.Event()
         self.error: Exception | None = None
+        self.broken_off: Exception | None = None
         self.at_once = self.cancelled = 0
 
     async def deliver(self, batch: Batch) -> None:
@@ -47,6 +49,8 @@ class Slow(Gathering):
             await self.answers.wait()
         except asyncio.CancelledError:
             self.cancelled += 1
+            if self.broken_off is not None:
+                raise self.broken_off from None
             raise
         finally:
             self.at_once -= 1
@@ -150,3 +154,48 @@ async def test_work_that_is_cancelled_leaves_no_delivery_behind(monkeypatch: pyt
     sink.answers.set()
     await feeder.advance()
     assert sink.batches[0].upto.position == 5
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_delivery_that_fails_as_it_is_broken_off_is_logged_by_nobody(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, times: int
+) -> None:
+    """A client that is broken off may say that it got no answer; who stops has nothing to do with that any more."""
+    monkeypatch.setattr(feeding, "_TURN", 1)
+    sink, feeder, count = await slowly(monkeypatch)
+    sink.broken_off = LogUnavailable("no answer in time")
+
+    async def stopped() -> bool:
+        work = asyncio.create_task(feeder.advance())
+        await until(lambda: sink.begun.is_set() and count() == 7)  # the next batch is being made
+        for _ in range(times):
+            work.cancel()
+            await asyncio.sleep(0)
+        await asyncio.wait([work])
+        return work.cancelled()
+
+    assert await stopped()
+    await until(lambda: sink.cancelled == 1)
+    gc.collect()  # asyncio complains of a task once nothing refers to it
+    assert caplog.records == []
+
+
+async def test_a_delivery_and_a_log_that_fail_at_once_are_one_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(feeding, "_TURN", 1)
+    sink, feeder, count = await slowly(monkeypatch)
+    take = Publisher.take
+
+    def failing(publisher: Publisher, record: Record) -> PublishedEntry | None:
+        if count() == 9:
+            raise LogUnavailable("the log is away")
+        return take(publisher, record)
+
+    monkeypatch.setattr(Publisher, "take", failing)
+    sink.error = ConfigError("it cannot be written")
+    sink.answers.set()
+    with pytest.raises(LogUnavailable, match="the log is away"):
+        await feeder.advance()
+    gc.collect()
+    assert caplog.records == []
