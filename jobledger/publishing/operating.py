@@ -22,7 +22,7 @@ from statemachine.errors import ConfigError
 from statemachine.ids import Position
 from statemachine.log.partitions import Partitions
 from statemachine.log.port import EventLog
-from statemachine.log.positions import Positions, SinkFailure
+from statemachine.log.positions import Positions, SinkFailure, SinkOrders
 
 _COUNTED: Final = 2_000
 """Positions up to which entries are counted one by one."""
@@ -71,10 +71,11 @@ class Operation:
 
     async def reports(self) -> Sequence[SinkReport]:
         """All sinks, those of the file first."""
-        names = [*self._configured, *(n for n in await self.positions.sinks() if n not in self._configured)]
-        return [await self._report(name) for name in names]
+        orders = await self.positions.orders()
+        names = [*self._configured, *sorted(orders.keys() - self._configured.keys())]
+        return [await self._report(name, orders.get(name, SinkOrders())) for name in names]
 
-    async def _report(self, name: str) -> SinkReport:
+    async def _report(self, name: str, orders: SinkOrders) -> SinkReport:
         sink = self._configured.get(name)
         behind = None
         if not isinstance(sink, FilesSink):
@@ -82,10 +83,7 @@ class Operation:
             behind = 0
             for number, log in enumerate(self._partitions.logs):
                 behind += await _entries(log, known[number].position if number in known else 0)
-        disabled = await self.positions.disabled(name)
-        return SinkReport(
-            name, sink.type if sink else "-", disabled, behind, len(await self.positions.failures(name))
-        )
+        return SinkReport(name, sink.type if sink else "-", orders.disabled, behind, orders.failed)
 
     async def _ends(self) -> Sequence[Position]:
         return [await log.end() for log in self._partitions.logs]

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +29,7 @@ from projectors.sinks.webhook import SinkDisabled
 from statemachine.backoff import backoff
 from statemachine.errors import JobledgerError
 from statemachine.log.partitions import Partitions
-from statemachine.log.positions import Positions, SinkFailure
+from statemachine.log.positions import Positions, SinkFailure, SinkOrders
 
 if TYPE_CHECKING:
     from statemachine.log.kafka.publishing import Target
@@ -107,12 +107,9 @@ class FedSink:
         fields = {"action": "sink-failure", "sink": self.name, "event": failure.event, "error": failure.error}
         log.warning("an event is not delivered, and not sent again", extra=fields)
 
-    async def look(self, partitions: Sequence[int]) -> None:
-        """What users ask for is known. Raises LogError."""
-        asked = [number for number in partitions if await self.positions.reset_asked(self.name, number)]
-        self.resets = frozenset(asked)
-        self.failed = len(await self.positions.failures(self.name))
-        self.disabled = await self.positions.disabled(self.name)
+    def obey(self, orders: SinkOrders) -> None:
+        """What users ask for is known."""
+        self.disabled, self.resets, self.failed = orders
 
     async def disable(self, why: str) -> None:
         """The sink is off, also after a restart."""

@@ -32,6 +32,7 @@ from jobledger.wiring.positions import positions_beside
 from statemachine.errors import ConfigError, JobledgerError
 from statemachine.ids import Position
 from statemachine.log.partitions import Partitions
+from statemachine.log.positions import Positions, SinkOrders
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +43,14 @@ LOOK: Final = 2.0
 class Sinks:
     """All sinks of a process. `mine` says which partitions are its own to feed; `end` how far a partition goes."""
 
-    def __init__(self, fed: Sequence[FedSink], partitions: Partitions, publication: PublicationOnce) -> None:
-        self.fed = fed
+    def __init__(
+        self,
+        fed: Sequence[FedSink],
+        partitions: Partitions,
+        positions: Positions,
+        publication: PublicationOnce,
+    ) -> None:
+        self.fed, self._positions = fed, positions
         self._loops = [
             SinkLoop(sink, number, partitions, publication)
             for sink in fed
@@ -77,28 +84,27 @@ class Sinks:
             yield loop.name, loop.run(self._mine)
 
     async def _look(self) -> None:
+        has_looked = False
         while True:
-            for fed in self.fed:
-                await self._look_at(fed)
+            try:
+                orders = await self._positions.orders()
+            except JobledgerError as error:
+                level = logging.WARNING if has_looked else logging.INFO
+                fields = {"action": "retry", "error": str(error)}
+                log.log(level, "nobody can say what sinks are to do", extra=fields)
+            else:
+                self._obey(orders)
+                has_looked = True
             await asyncio.sleep(LOOK)
 
-    async def _look_at(self, fed: FedSink) -> None:
-        loops = [loop for loop in self._loops if loop.fed is fed]
-        before = fed.disabled
-        try:
-            await fed.look([loop.number for loop in loops if self._mine(loop.number)])
-        except JobledgerError as error:
-            fields = {"action": "retry", "sink": fed.name, "error": str(error)}
-            log.log(
-                logging.INFO if before is None else logging.WARNING,
-                "nobody can say what a sink is to do",
-                extra=fields,
-            )
-            return
-        for loop in loops:
+    def _obey(self, orders: Mapping[str, SinkOrders]) -> None:
+        were_off = {fed.name for fed in self.fed if fed.disabled != ""}
+        for fed in self.fed:
+            fed.obey(orders.get(fed.name, SinkOrders()))
+        for loop in self._loops:
             if not loop.may_run():
                 loop.interrupt()
-            elif before != "":
+            elif loop.fed.name in were_off:
                 loop.grown.set()
 
     # ---- how they are doing --------------------------------------------------------------------------------
@@ -204,4 +210,4 @@ async def sinks_of(settings: Settings, log_at: Path | Kafka, ledger: Ledger) -> 
         fed = [FedSink(sink, ledger.partitions, positions, targets, log_at, mode=mode) for sink in configured]
         for fed_sink in fed:
             stack.push_async_callback(fed_sink.close)
-        yield Sinks(fed, ledger.partitions, publication)
+        yield Sinks(fed, ledger.partitions, positions, publication)

@@ -11,6 +11,7 @@ of, the rest is in partition 0.
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -57,6 +58,17 @@ class SinkFailure(NamedTuple):
     last: str
 
 
+class SinkOrders(NamedTuple):
+    """What users ask of a sink: why it is off, empty if it is on, and in which partitions it is to go on elsewhere.
+
+    `failed`: how many failures of it are kept.
+    """
+
+    disabled: str = ""
+    resets: frozenset[int] = frozenset()
+    failed: int = 0
+
+
 class PositionRecords(Protocol):
     """Small records of a ledger, by partition and name."""
 
@@ -100,6 +112,21 @@ class Positions:
         names = {name.partition("/")[0] for _, name in await self._records.named("")}
         return sorted(names - {LEDGER})
 
+    async def orders(self) -> Mapping[str, SinkOrders]:
+        """Of every sink of which anything is known. However many they are, the records are read once."""
+        orders: defaultdict[str, SinkOrders] = defaultdict(SinkOrders)
+        for (number, name), value in (await self._records.named("")).items():
+            sink = name.partition("/")[0]
+            before, what = orders[sink], name.removeprefix(sink)
+            if what == _OFF:
+                orders[sink] = before._replace(disabled=_text(value))
+            elif what == _RESET:
+                orders[sink] = before._replace(resets=before.resets | {number})
+            elif what.startswith(_FAILED):
+                orders[sink] = before._replace(failed=before.failed + 1)
+        orders.pop(LEDGER, None)
+        return orders
+
     # ---- events that were not delivered --------------------------------------------------------------------
 
     async def fail(self, sink: str, failure: SinkFailure) -> None:
@@ -126,7 +153,7 @@ class Positions:
 
     async def disabled(self, sink: str) -> str:
         """Why the sink is switched off; empty if it is on."""
-        return (await self._records.get(0, sink + _OFF) or b"").decode(errors="replace")
+        return _text(await self._records.get(0, sink + _OFF) or b"")
 
     async def ask_reset(self, sink: str, partition: int, position: SinkPosition) -> None:
         """The sink is to go on from there: who runs it does so soon, or at its next start."""
@@ -140,6 +167,10 @@ class Positions:
     async def reset_done(self, sink: str, partition: int) -> None:
         """The sink went on from where it was asked to."""
         await self._records.put(partition, sink + _RESET, None)
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="replace")
 
 
 def encoded(position: SinkPosition) -> bytes:

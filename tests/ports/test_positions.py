@@ -8,7 +8,7 @@ import pytest
 from statemachine.errors import StoreUnusable
 from statemachine.ids import JobUid
 from statemachine.log.kafka.positions import KafkaPositionRecords
-from statemachine.log.positions import PositionRecords, Positions, SinkFailure, SinkPosition
+from statemachine.log.positions import PositionRecords, Positions, SinkFailure, SinkOrders, SinkPosition
 from statemachine.log.sqlite_positions import SqlitePositionRecords
 from statemachine.log.store import SqliteStore
 from tests.support.logs import JOB
@@ -136,6 +136,27 @@ async def test_a_reset_waits_until_it_is_done(positions: Positions) -> None:
     assert await positions.reset_asked("pager", 1) == AT._replace(position=0)
     await positions.reset_done("pager", 1)
     assert (await positions.reset_asked("pager", 1), await positions.load("pager", 1)) == (None, AT)
+
+
+async def test_one_look_says_what_is_asked_of_every_sink(
+    records: PositionRecords, positions: Positions
+) -> None:
+    assert await positions.orders() == {}
+    await records.put(0, "ledger", b"named")
+    await positions.save("pager", 1, AT)
+    await positions.fail("pager", FAILURE)
+    await positions.fail("pager", FAILURE._replace(event="u/4/off"))
+    await positions.ask_reset("pager", 1, AT)
+    await positions.ask_reset("pager", 0, AT)
+    await positions.switch("pager-2", disabled="it answered 410")
+    await positions.ask_reset("chat", 0, AT)
+    await positions.reset_done("chat", 0)
+    await positions.save("idle", 0, AT)
+    assert await positions.orders() == {
+        "pager": SinkOrders(resets=frozenset({0, 1}), failed=2),
+        "pager-2": SinkOrders(disabled="it answered 410"),
+        "idle": SinkOrders(),
+    }
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import asyncio
 import gc
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -143,6 +144,32 @@ async def test_a_delivery_that_fails_because_its_process_stops_is_logged_by_nobo
         await begun.wait()
     gc.collect()  # asyncio complains of a task once nothing refers to it
     assert caplog.records == []
+
+
+async def test_a_look_at_what_users_ask_reads_the_records_once_for_all_sinks(
+    configured: Callable[[str], Settings], log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = Counter[str]()
+    get, named = SqlitePositionRecords.get, SqlitePositionRecords.named
+
+    async def counted_get(self: SqlitePositionRecords, partition: int, name: str) -> bytes | None:
+        reads["get"] += 1
+        return await get(self, partition, name)
+
+    async def counted_named(self: SqlitePositionRecords, prefix: str) -> Mapping[tuple[int, str], bytes]:
+        reads[prefix] += 1
+        return await named(self, prefix)
+
+    monkeypatch.setattr(SqlitePositionRecords, "get", counted_get)
+    monkeypatch.setattr(SqlitePositionRecords, "named", counted_named)
+    settings = configured(
+        "sinks: [" + ", ".join(f"{{name: {name}, type: file, path: HERE/{name}}}" for name in "abc") + "]"
+    )
+    async with feeding(settings, log) as sinks:
+        await until(lambda: set(sinks.lag_entries().values()) == {0})
+        before = reads.copy()
+        await until(lambda: reads[""] >= before[""] + 5)
+        assert {what for what, count in (reads - before).items() if count} == {""}
 
 
 async def test_a_sink_that_is_down_holds_up_no_other(
