@@ -28,6 +28,7 @@ from projectors.sinks.port import Sink
 from projectors.sinks.webhook import SinkDisabled
 from statemachine.backoff import backoff
 from statemachine.errors import JobledgerError
+from statemachine.ids import Position
 from statemachine.log.partitions import Partitions
 from statemachine.log.positions import Positions, SinkFailure, SinkOrders
 
@@ -157,6 +158,11 @@ class SinkLoop:
         self._log, self._publication = partitions.logs[number], publication
         self._work: asyncio.Task[None] | None = None
         self._failures = 0
+
+    @property
+    def reached(self) -> Position:
+        """The sink has everything up to this position; 0 before anybody knows."""
+        return self.feeder.reached if self.feeder is not None else 0
 
     def may_run(self) -> bool:
         """Nobody has switched the sink off, or asked that it goes on elsewhere."""

@@ -64,9 +64,10 @@ class Sinks:
         self._mine, self._end = mine, end
 
     def grown(self) -> None:
-        """The log is longer than it was."""
+        """A partition is longer than it was. Loops of the others are left at rest."""
         for loop in self._loops:
-            loop.grown.set()
+            if loop.reached < self._end(loop.number):
+                loop.grown.set()
 
     def shared(self) -> None:
         """Other partitions are this process's than before."""
@@ -114,8 +115,7 @@ class Sinks:
         lags = dict.fromkeys((fed.name for fed in self.fed), 0)
         for loop in self._loops:
             if self._mine(loop.number):
-                reached = loop.feeder.reached if loop.feeder is not None else 0
-                lags[loop.fed.name] += max(0, self._end(loop.number) - reached)
+                lags[loop.fed.name] += max(0, self._end(loop.number) - loop.reached)
         return lags
 
     def lag_seconds(self) -> Mapping[str, float]:

@@ -63,6 +63,13 @@ MUTANTS: Final = (
         ("tests/unit/sinks/test_batches.py",),
     ),
     Mutant(
+        "sinks-of-every-partition-are-fed",
+        "jobledger.wiring.sinks",
+        "if loop.reached < self._end(loop.number):",
+        "if True:",
+        ("tests/unit/wiring/test_sinks.py",),
+    ),
+    Mutant(
         "sinks-reset-is-no-order",
         "statemachine.log.positions",
         "elif what == _RESET:",

@@ -20,12 +20,13 @@ from jobledger.wiring.ledger import Ledger
 from jobledger.wiring.sinks import Sinks, sinks_of
 from projectors.sinks.stdout import StdoutSink
 from statemachine.errors import ConfigError, LogUnavailable
-from statemachine.ids import JobUid
+from statemachine.ids import JobUid, Position
 from statemachine.log.partitions import Partitions
 from statemachine.log.port import EntryDraft
 from statemachine.log.positions import Positions
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.sqlite_positions import SqlitePositionRecords
+from tests.support.memory_log import MemoryLog
 from tests.support.receivers import KEY, Hook, receiving
 from tests.support.scenario import Story, workers
 
@@ -172,6 +173,38 @@ async def test_a_look_at_what_users_ask_reads_the_records_once_for_all_sinks(
         assert {what for what, count in (reads - before).items() if count} == {""}
 
 
+async def test_of_several_partitions_only_the_one_that_has_grown_is_asked_for_its_end(
+    configured: Callable[[str], Settings], log: SqliteLog
+) -> None:
+    """`log` is the store that says what the ledger is called."""
+    asked = Counter[int]()
+
+    class Counted(MemoryLog):
+        async def end(self) -> Position:
+            asked[logs.index(self)] += 1
+            return await super().end()
+
+    logs = [Counted(), Counted()]
+    story = Story(workers(1)).submit().all_pods("Running")
+    *before, last = [EntryDraft(JobUid(story.uid), seq, body) for seq, body in enumerate(story.bodies, 1)]
+    for partition in logs:
+        await partition.append(before)
+    settings = configured("sinks: [{name: archive, type: file, path: HERE/archive}]")
+    async with sinks_of(settings, settings.store, Ledger(Partitions(logs))) as sinks:
+        assert sinks is not None
+        sinks.begin(lambda _: True, lambda number: len(before) + number)
+        tasks = [asyncio.create_task(loop, name=name) for name, loop in sinks.loops()]
+        await until(lambda: sinks.lag_entries()["archive"] == 1)
+        await logs[1].append([last])
+        asked.clear()
+        sinks.grown()
+        await until(lambda: sinks.lag_entries()["archive"] == 0)
+        assert asked.keys() == {1}
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
 async def test_a_sink_that_is_down_holds_up_no_other(
     configured: Callable[[str], Settings], log: SqliteLog, hook: Hook, tmp_path: Path
 ) -> None:
@@ -218,6 +251,8 @@ async def _gone_on(sinks: Sinks, log: SqliteLog, name: str) -> None:
     await until(lambda: sinks.lag_entries()["pager"] == 0)
     before = sum(sinks.settled().values())
     await append(log, Story(workers(1), name=name, uid=f"{name}-1").submit())
+    end = await log.end()
+    sinks.begin(lambda _: True, lambda _: end)
     sinks.grown()
     await until(lambda: sum(sinks.settled().values()) > before)
 
