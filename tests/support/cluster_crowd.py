@@ -89,6 +89,7 @@ class Crowd:
         # Seconds that the system may take to come to rest. After an API server was killed again and again, the
         # scheduler of the cluster alone may wait a minute until it looks again.
         self._patience = 240 + 2.0 * size["JOBS"]
+        self._woken = 0.0  # on the monotonic clock
 
     def __enter__(self) -> Self:
         with ExitStack() as entered:
@@ -260,10 +261,15 @@ class Crowd:
         return unfinished
 
     def _wake_nodes(self) -> None:
-        """The player of the nodes begins anew if it has overlooked a pod, which is no fault of ours."""
-        if any(record.is_overlooked(_OVERLOOKED) for record in self.pods.living()):
+        """The player of the nodes begins anew if it has overlooked a pod, which is no fault of ours.
+
+        On a busy machine it takes seconds to list what there is: begun anew all the time, it never ends a pod.
+        """
+        has_had_time = time.monotonic() - self._woken > _OVERLOOKED
+        if has_had_time and any(record.is_overlooked(_OVERLOOKED) for record in self.pods.living()):
             logging.getLogger(__name__).warning("KWOK has overlooked pods, and begins anew")
             self.plane.restart("kwok")
+            self._woken = time.monotonic()
 
     def _pods_of(self, job: str) -> list[str]:
         """How the job's pods stand, as etcd has them."""
