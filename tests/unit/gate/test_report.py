@@ -35,7 +35,7 @@ def written(folder: Path, text: str, *options: str) -> Run:
     report = folder / "out" / "report.json"
     command = [sys.executable, "-m", "pytest", "-p", "tests.gate.report", f"--gate-report={report}", *options]
     env = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
-    subprocess.run(command, cwd=folder, env=env, capture_output=True, check=False, timeout=60)
+    subprocess.run(command, cwd=folder, env=env, capture_output=True, check=False, timeout=240)
     run = Run.read(report)
     assert run is not None
     return run
