@@ -99,13 +99,13 @@ class Sinks:
             await asyncio.sleep(LOOK)
 
     def _obey(self, orders: Mapping[str, SinkOrders]) -> None:
-        were_off = {fed.name for fed in self.fed if fed.disabled != ""}
+        were_not_on = {fed.name for fed in self.fed if fed.disabled != ""}
         for fed in self.fed:
             fed.obey(orders.get(fed.name, SinkOrders()))
         for loop in self._loops:
             if not loop.may_run():
                 loop.interrupt()
-            elif loop.fed.name in were_off:
+            elif loop.fed.name in were_not_on:
                 loop.grown.set()
 
     # ---- how they are doing --------------------------------------------------------------------------------

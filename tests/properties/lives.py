@@ -20,8 +20,8 @@ from statemachine.kinds import KINDS
 from statemachine.observations import ChildObserved, Container, ContainerStatus
 from statemachine.spec import Launch, Plan
 from tests.support.examples import job_of
-from tests.support.repetition import sized
 from tests.support.scenario import Story
+from tests.support.seeds import FRESH
 
 NAME = "gpt"
 
@@ -29,7 +29,7 @@ PHASES = st.sampled_from(["Pending", "Running", "Succeeded", "Failed", "Unknown"
 
 Step = tuple[Any, ...]
 
-_EXAMPLES: Final = sized(50, 80)
+_EXAMPLES: Final = 80 if FRESH else 50
 """Lives for each law of a kind."""
 
 _ALWAYS = (

@@ -49,7 +49,7 @@ PARTS: Final = (
         "properties",
         "laws, with examples that are drawn anew",
         _pytest("-n", "2", "tests/properties", "tests/unit", "-k", "laws or properties or never or whatever"),
-        {**_FRESH, "JOBLEDGER_FULL_SIZE": "1"},
+        _FRESH,
     ),
     Part(
         "mutants",

@@ -26,6 +26,7 @@ class KafkaPositionRecords:
         self._address = address
         self._topic: Final = address.topic(POSITIONS.name)
         self._partitions: dict[int, _Newest] = {}
+        self._count = 0
         self._producer: Any = None
         self._putting = asyncio.Lock()
 
@@ -53,13 +54,14 @@ class KafkaPositionRecords:
 
     async def named(self, prefix: str) -> Mapping[tuple[int, str], bytes]:
         """See PositionRecords."""
-        count = (await parts(self._address)).get(self._topic, 0)
-        if not count:
+        if not self._count:  # asking takes a connection of its own, and the number never changes
+            self._count = (await parts(self._address)).get(self._topic, 0)
+        if not self._count:
             raise missing(self._address, self._topic)
-        records = {number: await self._newest(number).records() for number in range(count)}
+        records = {number: await self._newest(number).records() for number in range(self._count)}
         return {
             (number, name): records[number][name]
-            for number in range(count)
+            for number in range(self._count)
             for name in sorted(records[number])
             if name.startswith(prefix)
         }
