@@ -9,7 +9,7 @@ from statemachine.phases import Phase
 from statemachine.rules.asking import in_turn
 from statemachine.state import JobState
 
-POLICY: Final = 9
+POLICY: Final = 10
 """Version of the rules, written into every entry. Raised when the same observation may be decided
 differently."""
 

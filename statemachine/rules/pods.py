@@ -96,11 +96,14 @@ def _is_current(replica: ReplicaState, observation: PodObserved) -> bool:
 
 
 def _is_older_than_unknown(replica: ReplicaState, observation: PodObserved) -> bool:
-    """Into Unknown and out of it a pod may go any number of times, so only time tells a late report there."""
+    """Into Unknown and out of it a pod may go any number of times, so only time tells a late report there.
+
+    It may be back as Pending although it ran before: a report from then is no start.
+    """
     if replica.unknown_at is None or observation.phase in _OVER:
         return False
-    around = replica.phase is ReplicaPhase.UNKNOWN or observation.phase is PodPhase.UNKNOWN
-    return around and not is_later(observation, replica.unknown_at, replica.unknown_written)
+    may_move = replica.phase is not ReplicaPhase.RUNNING or observation.phase is PodPhase.UNKNOWN
+    return may_move and not is_later(observation, replica.unknown_at, replica.unknown_written)
 
 
 def _is_its_end(replica: ReplicaState, observation: PodGone) -> bool:

@@ -125,6 +125,18 @@ MUTANTS: Final = (
     ),
     _of("pods", "any-attempt-is-current", "return observation.attempt == replica.attempt\n", "return True\n"),
     _of("pods", "late-unknown-counts", "and not _is_older_than_unknown(replica, observation)", ""),
+    _of(
+        "pods",
+        "late-start-of-a-pod-that-is-back-counts",
+        "may_move = replica.phase is not ReplicaPhase.RUNNING or",
+        "may_move = replica.phase is ReplicaPhase.UNKNOWN or",
+    ),
+    _of(
+        "pods",
+        "late-unknown-of-a-pod-that-is-up-counts",
+        "is not ReplicaPhase.RUNNING or observation.phase is PodPhase.UNKNOWN",
+        "is not ReplicaPhase.RUNNING",
+    ),
     _of("pods", "never-observed-is-gone", "bool(observation.uid or replica.leaving)", "True"),
     _of(
         "pods",

@@ -422,6 +422,17 @@ def test_t17_a_late_report_of_a_second_loss_does_not_count_once_the_pod_is_pendi
     assert story.at(9).pod("worker-0", "Unknown", **written(40)).phase is Phase.UNKNOWN
 
 
+def test_t17_a_late_report_of_a_pod_that_ran_is_no_start_once_it_was_lost_and_is_pending_again() -> None:
+    story = started(2).at(10).pod("worker-0", "Unknown", **written(10))
+    story.at(30).pod("worker-0", "Pending", **written(30))
+    assert story.at(31).pod("worker-0", "Running", **written(5)).last == ()
+    assert story.replica("worker-0").phase is ReplicaPhase.PENDING
+    assert (
+        story.at(9).pod("worker-0", "Running", **written(40)).replica("worker-0").phase
+        is ReplicaPhase.RUNNING
+    )
+
+
 def test_t16_a_pod_that_is_back_may_be_lost_again_within_a_second_of_the_api_server() -> None:
     story = started(2).at(10.1).pod("worker-0", "Unknown", **written(10))
     assert story.at(10.5).pod("worker-0", "Running", **written(10)).phase is Phase.RUNNING

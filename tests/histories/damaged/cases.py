@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from statemachine.decide import POLICY
 from tests.histories.damaged import mutations as m
 
 Raw = dict[str, Any]
+NEWEST: Final = f"0.1.0-policy.{POLICY}"
+"""The folder with lives of today's policy."""
+
 OTHER: Final = "00000000-0000-0000-0000-000000000002"
 
 
@@ -24,7 +28,7 @@ class Case:
     at: int = 0
     says: str = ""
     life: str = "restarted"
-    release: str = "0.1.0-policy.9"
+    release: str = NEWEST
 
 
 def put(**values: object) -> Any:
@@ -119,7 +123,7 @@ WARNED_OF: Final = (
         "warning",
         10,
         8,
-        "by policy 5, and the entry before it by 9",
+        f"by policy 5, and the entry before it by {POLICY}",
     ),
     Case(
         "newer_policy",

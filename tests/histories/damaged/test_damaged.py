@@ -17,15 +17,13 @@ from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.upcasters import UPCASTERS, Raw
 from tests.harness.program import run
-from tests.histories.damaged.cases import CASES, OTHER, Case, event
+from tests.histories.damaged.cases import CASES, NEWEST, OTHER, Case, event
 from tests.histories.damaged.mutations import Records, forged, reversed_
 from tests.histories.record import HERE
 from tests.support.scenario import Story, workers
 
-LIFE = "0.1.0-policy.9"
 
-
-def records(life: str = "restarted", folder: str = LIFE) -> list[Record]:
+def records(life: str = "restarted", folder: str = NEWEST) -> list[Record]:
     """A recorded life as a log holds it."""
     bodies = (HERE / folder / f"{life}.jsonl").read_bytes().splitlines()
     return [Record(seq, decode(body).job, seq, body) for seq, body in enumerate(bodies, 1)]

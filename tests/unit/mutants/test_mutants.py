@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,21 +52,9 @@ def test_a_mutant_of_an_unknown_name_is_refused() -> None:
         (mutant(new=ASKED.replace("if ", "if  ")), "the same program"),
         (mutant(new="if asking:"), "the mutant reads asking, which nothing binds"),
         (Mutant("m", "statemachine.nothing", "a", "b", ("README.md",)), "there is no module"),
-        (
-            Mutant("m", "statemachine.decide", "POLICY: Final = 9", "POLICY: Final = 0", ()),
-            "no test is named",
-        ),
-        (
-            Mutant("m", "statemachine.decide", "POLICY: Final = 9", "POLICY: Final = 0", ("tests/no.py",)),
-            "there is no test file tests/no.py",
-        ),
-        (
-            Mutant(
-                *("m", "statemachine.decide", "POLICY: Final = 9", "POLICY: Final = 0"),
-                ("tests/unit/test_budget.py::test_none",),
-            ),
-            "has no test test_none",
-        ),
+        (replace(mutant(), tests=()), "no test is named"),
+        (replace(mutant(), tests=("tests/no.py",)), "there is no test file tests/no.py"),
+        (replace(mutant(), tests=("tests/unit/test_budget.py::test_none",)), "has no test test_none"),
     ],
 )
 def test_a_mutant_that_says_what_is_no_longer_so_is_stale(one: Mutant, why: str) -> None:
