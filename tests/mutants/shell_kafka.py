@@ -92,6 +92,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_WRITER,
     ),
     Mutant(
+        "writer-late-commit-ends-half-of-a-batch",
+        _WRITING,
+        "if whole and not self._lost and unanswered_ends(self._producer):",
+        "if False:",
+        ("tests/unit/sinks/test_kafka.py",),
+    ),
+    Mutant(
+        "writer-answered-commit-counts-as-late",
+        _PRIVATES,
+        "        self._sender._txn_manager.unanswered_ends -= 1\n",
+        "",
+        _ON_PRIVATES,
+    ),
+    Mutant(
         "writer-fenced-without-a-word",
         _WRITING,
         "if isinstance(error, ProducerFenced | InvalidProducerEpoch):",

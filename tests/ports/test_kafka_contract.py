@@ -1,22 +1,27 @@
 """What jobledger relies on of Kafka, statement by statement: it holds of brokers and of the model alike."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 from aiokafka import OffsetAndMetadata, TopicPartition
+from aiokafka.client import ConnectionGroup, CoordinationType
 from aiokafka.errors import (
     CommitFailedError,
     IllegalStateError,
     InvalidProducerEpoch,
     OffsetOutOfRangeError,
     ProducerFenced,
+    for_code,
 )
+from aiokafka.protocol.transaction import EndTxnRequest
 
 from statemachine.log.kafka import clients, failures
 from tests.ports.kafka_contract import Stage, on_real_brokers, on_stage, on_the_model, until, values
 from tests.support.kafka_model.installed import installed
+from tests.support.kafka_model.producer import ModelProducer
 
 FENCED = (ProducerFenced, InvalidProducerEpoch, *failures.FAILURES)
 """How a fenced producer fails: the first time by its own name, later as one that has failed."""
@@ -256,6 +261,55 @@ async def test_a_commit_whose_reply_is_lost_is_all_or_nothing_once_another_write
 
     await until(is_settled)
     assert await values(reader, tp) in ([b"3"], [b"1", b"2", b"3"])
+
+
+@on_stage
+async def test_a_commit_that_arrives_once_more_ends_what_is_open_by_then_unless_another_writes(
+    stage: Stage,
+) -> None:
+    tp, writer = stage.events, await stage.writer()
+    reader = await stage.reader(tp)
+    await write(writer, tp, b"whole")
+    late = commit_of(writer)
+    await until(lambda: reads(reader, tp, b"whole"))
+    await writer.begin_transaction()
+    await send(writer, tp, b"half")
+    assert await values(reader, tp) == [b"whole"]
+    await late()
+    await until(lambda: reads(reader, tp, b"whole", b"half"))
+
+    late = commit_of(writer)
+    other = await stage.writer()
+    await other.begin_transaction()
+    await send(other, tp, b"another's")
+    with pytest.raises(FENCED):
+        await late()
+    assert await values(reader, tp) == [b"whole", b"half"]
+    await other.commit_transaction()
+
+
+def commit_of(writer: Any) -> Callable[[], Awaitable[None]]:
+    """Sends what the writer, as it is now, would send to commit a transaction."""
+    if isinstance(writer, ModelProducer):
+        transactions, id_ = writer.client.brokers.transactions, writer._id
+        assert id_ is not None
+        ended = partial(transactions.end, id_, writer._writing, commit=True)
+        return lambda: writer.client.request(ended)
+    manager = writer._txn_manager
+    request = EndTxnRequest(
+        transactional_id=manager.transactional_id,
+        producer_id=manager.producer_id,
+        producer_epoch=manager.producer_epoch,
+        transaction_result=True,
+    )
+
+    async def late() -> None:
+        node = await writer._sender._find_coordinator(CoordinationType.TRANSACTION, manager.transactional_id)
+        answer = await writer.client.send(node, request, group=ConnectionGroup.COORDINATION)
+        if answer.error_code:
+            raise for_code(answer.error_code)()
+
+    return late
 
 
 @on_stage

@@ -25,6 +25,7 @@ from statemachine.log.kafka.privates import (
     begin_again_after,
     compress_by,
     connections,
+    count_unanswered_ends,
     forget_transaction,
     forget_unsent,
     mark_stopped,
@@ -90,6 +91,7 @@ def _gzip(records: bytes) -> bytes:
 
 compress_by(DefaultRecordBatchBuilder, _gzip)
 begin_again_after(AIOKafkaProducer, _MARKERS)
+count_unanswered_ends(AIOKafkaProducer)
 
 
 def consumer(

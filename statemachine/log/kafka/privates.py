@@ -108,6 +108,30 @@ def begin_again_after(producers: type, seconds: float) -> None:
     sys.modules[sender.__module__].__dict__["BACKOFF_OVERRIDE"] = seconds
 
 
+def count_unanswered_ends(producers: type) -> None:
+    """These producers count the requests to end a transaction that no answer came to; see `unanswered_ends`."""
+    sender = sys.modules[producers.__module__].__dict__["Sender"]
+    handler = sys.modules[sender.__module__].__dict__["EndTxnHandler"]
+    ask, hear = handler.create_request, handler.handle_response
+
+    def asking(self: Any) -> Any:
+        manager = self._sender._txn_manager
+        manager.unanswered_ends = getattr(manager, "unanswered_ends", 0) + 1
+        return ask(self)
+
+    def hearing(self: Any, answer: Any) -> Any:
+        self._sender._txn_manager.unanswered_ends -= 1
+        return hear(self, answer)
+
+    handler.create_request, handler.handle_response = asking, hearing
+
+
+def unanswered_ends(producer: Any) -> int:
+    """How many requests to end a transaction of the producer may still be on their way: no answer came to them."""
+    count: int = getattr(producer._txn_manager, "unanswered_ends", 0)
+    return count
+
+
 def mark_stopped(client: Any) -> None:
     """The client does nothing in its `stop` any more, and says nothing when it is collected."""
     client._closed = True

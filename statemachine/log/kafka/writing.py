@@ -17,7 +17,7 @@ from statemachine.errors import LogError, OwnerLost, StoreUnusable
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.clients import cut_off, producer, started, stopped
 from statemachine.log.kafka.failures import FAILURES, is_leaked, ours, translated
-from statemachine.log.kafka.privates import add_partition, forget_transaction
+from statemachine.log.kafka.privates import add_partition, forget_transaction, unanswered_ends
 from statemachine.log.kafka.records import Row
 
 _WITHIN: Final = 15.0
@@ -74,7 +74,7 @@ class Writer:
         Raises:
             OwnerLost, StoreUnusable: see `write`.
         """
-        async with self._transaction(topic):
+        async with self._transaction(topic, whole=True):
             self._announce(notes)
             offsets = await self._send(topic, rows) if rows else ()
             await self._send(notes, [noted(offsets[-1] + 1 if offsets else None)])
@@ -87,7 +87,7 @@ class Writer:
         Raises:
             OwnerLost, StoreUnusable: see `write`.
         """
-        async with self._transaction(topic):
+        async with self._transaction(topic, whole=True):
             self._announce(notes)
             for number, own in rows.items():
                 await self._send(topic, own, number)
@@ -112,9 +112,15 @@ class Writer:
         add_partition(self._producer, TopicPartition(topic, self._number))
 
     @asynccontextmanager
-    async def _transaction(self, topic: str) -> AsyncIterator[None]:
-        """What is done in the block is committed at its end. Raises as `write` does."""
+    async def _transaction(self, topic: str, *, whole: bool = False) -> AsyncIterator[None]:
+        """What is done in the block is committed at its end, with `whole` all of it at once. Raises as `write` does.
+
+        A commit without an answer is asked for again; the first request may still arrive, and ends whatever this
+        writer has open by then. Only a writer of a later epoch is safe from it. Source: Kafka, KIP-890.
+        """
         async with self._turn:
+            if whole and not self._lost and unanswered_ends(self._producer):
+                self._end("the last commit was asked for twice, and may end half of what is written next")
             if self._lost:
                 raise OwnerLost(self._lost)
             try:

@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.client import AIOKafkaClient, ConnectionGroup
+from aiokafka.errors import InvalidProducerEpoch, KafkaError, RequestTimedOutError, for_code
+from aiokafka.protocol.produce import ProduceRequest
+from aiokafka.protocol.transaction import EndTxnRequest
 from cloudevents.core.formats.json import JSONFormat
 
 from projectors.contract.binding import Mode
@@ -175,6 +179,31 @@ async def test_a_commit_whose_answer_is_lost_is_not_repeated(
         for batch in batches(ENTRIES, SIZE):
             await sink.deliver(batch)
     assert not fails
+    assert await published_lines(ledger_topics) == lines_of(ENTRIES)
+
+
+async def test_a_commit_that_arrives_twice_ends_no_half_of_the_next_batch(
+    ledger_topics: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first request to commit gets no answer, and arrives behind the events of the second batch."""
+    send, late, answers = AIOKafkaClient.send, list[Any](), list[type[KafkaError]]()
+
+    async def sent(self: AIOKafkaClient, node: int, request: Any, **options: Any) -> Any:
+        if isinstance(request, EndTxnRequest) and not late:
+            late.append(request)
+            raise RequestTimedOutError
+        answer = await send(self, node, request, **options)
+        if isinstance(request, ProduceRequest) and late and not answers:
+            once_more = await send(self, node, late[0], group=ConnectionGroup.COORDINATION)
+            answers.append(for_code(once_more.error_code))
+        return answer
+
+    async with opened(ledger_topics) as sink:
+        await sink.position(0)
+        monkeypatch.setattr(AIOKafkaClient, "send", sent)
+        for batch in batches(ENTRIES, SIZE):
+            await sink.deliver(batch)
+    assert answers == [InvalidProducerEpoch]
     assert await published_lines(ledger_topics) == lines_of(ENTRIES)
 
 

@@ -6,15 +6,23 @@ after an error of its transaction it is of no use.
 
 import asyncio
 import itertools
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from aiokafka import OffsetAndMetadata, TopicPartition
-from aiokafka.errors import InvalidProducerEpoch, InvalidTxnState, KafkaError, ProducerFenced
+from aiokafka.errors import (
+    ConcurrentTransactions,
+    InvalidProducerEpoch,
+    InvalidTxnState,
+    KafkaConnectionError,
+    KafkaError,
+    ProducerFenced,
+    RequestTimedOutError,
+)
 
 from statemachine.log.kafka.records import Row
 from tests.support.kafka_model.partitions import Writing
-from tests.support.kafka_model.wire import Wire
+from tests.support.kafka_model.wire import BACKOFF, Wire
 
 T = TypeVar("T")
 
@@ -63,6 +71,8 @@ class _Transactions:
         self.partitions: dict[TopicPartition, bool] = {}
         """Those of the transaction, and whether brokers know."""
         self.is_open = False
+        self.unanswered_ends = 0
+        """Requests to end one that no answer came to; the product has aiokafka's count them, too."""
 
     def maybe_add_partition_to_txn(self, tp: TopicPartition) -> None:
         """The partition will be one of the transaction's."""
@@ -259,9 +269,23 @@ class ModelProducer:
             assert id_ is not None
             if self._txn_manager.partitions or self._has_offsets:
                 with _Fatal(self):
-                    await self.client.answered(lambda: transactions.end(id_, writer, commit=commit))
+                    await self._ended(lambda: transactions.end(id_, writer, commit=commit))
             self._txn_manager.partitions, self._has_offsets = {}, False
             self._txn_manager.is_open = False
+
+    async def _ended(self, end: Callable[[], None]) -> None:
+        while True:
+            self._txn_manager.unanswered_ends += 1
+            try:
+                await self.client.request(end)
+            except (KafkaConnectionError, RequestTimedOutError):
+                await asyncio.sleep(BACKOFF)
+            except ConcurrentTransactions:
+                self._txn_manager.unanswered_ends -= 1
+                await asyncio.sleep(BACKOFF)
+            else:
+                self._txn_manager.unanswered_ends -= 1
+                return
 
     def _check(self) -> None:
         if self._fatal is not None:

@@ -21,7 +21,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.consumer.group_coordinator import GroupCoordinator, NoGroupCoordinator
 from aiokafka.errors import ConcurrentTransactions, KafkaError
-from aiokafka.producer.sender import AddPartitionsToTxnHandler
+from aiokafka.producer.sender import AddPartitionsToTxnHandler, EndTxnHandler
+from aiokafka.producer.transaction_manager import TransactionResult
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
@@ -163,6 +164,19 @@ async def test_a_transaction_is_asked_for_again_as_soon_as_the_one_before_may_ha
     refused = SimpleNamespace(errors=[(PART.topic, [(PART.partition, ConcurrentTransactions.errno)])])
     handler = AddPartitionsToTxnHandler(producer._sender, {PART})
     assert handler.handle_response(refused) == clients._MARKERS < 0.02
+    privates.mark_stopped(producer)
+
+
+async def test_requests_to_end_a_transaction_are_counted_until_they_are_answered() -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=BROKER, transactional_id="ledger-3")
+    producer._txn_manager.set_pid_and_epoch(1, 0)
+    assert privates.unanswered_ends(producer) == 0
+    EndTxnHandler(producer._sender, TransactionResult.COMMIT).create_request()
+    again = EndTxnHandler(producer._sender, TransactionResult.COMMIT)
+    again.create_request()
+    assert privates.unanswered_ends(producer) == 2
+    again.handle_response(SimpleNamespace(error_code=ConcurrentTransactions.errno))
+    assert privates.unanswered_ends(producer) == 1, "what brokers have refused does nothing later"
     privates.mark_stopped(producer)
 
 

@@ -5,11 +5,14 @@ The same on real brokers: `tests/integration/kafka/test_publishing.py`.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager
-from functools import wraps
+from contextlib import asynccontextmanager, suppress
+from functools import partial, wraps
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError, RequestTimedOutError
 
 from projectors.contract.binding import Mode
 from projectors.sinks.kafka import KafkaSink, check_partitions
@@ -20,7 +23,9 @@ from statemachine.log.kafka.publishing import Target
 from statemachine.log.kafka.topics import apply
 from tests.support.kafka_model.brokers import Brokers
 from tests.support.kafka_model.installed import brokers_at, installed
+from tests.support.kafka_model.partitions import Writing
 from tests.support.kafka_model.producer import ModelProducer
+from tests.support.kafka_model.transactions import Transactions
 from tests.support.published_lives import at, batches, left_open, lines_of, published, topic_lines
 from tests.support.simulated import run_simulated
 
@@ -171,6 +176,36 @@ def test_a_commit_whose_answer_is_lost_is_not_repeated(
 
     fed()
     assert not lost
+
+
+@staged
+async def test_a_commit_that_arrives_twice_ends_no_half_of_the_next_batch(stage: Stage) -> None:
+    """A request without an answer is sent again; the first one may arrive when the next transaction is open."""
+    late: list[Callable[[], None]] = []
+    end, produce = Transactions.end, Brokers.produce
+
+    def end_unanswered(self: Transactions, id_: str, writer: Writing, *, commit: bool) -> None:
+        if not late:
+            late.append(partial(end, self, id_, writer, commit=commit))
+            raise RequestTimedOutError
+        end(self, id_, writer, commit=commit)
+
+    def produce_and_end(self: Brokers, tp: TopicPartition, *rest: Any) -> tuple[int, int]:
+        answer = produce(self, tp, *rest)
+        with suppress(KafkaError):
+            late[0]()
+        return answer
+
+    async with stage.opened() as sink:
+        await sink.position(0)
+        first, *others = batches(ENTRIES, SIZE)
+        with patch.object(Transactions, "end", end_unanswered):
+            await sink.deliver(first)
+        with patch.object(Brokers, "produce", produce_and_end):
+            for batch in others:
+                await sink.deliver(batch)
+    assert len(late) == 1
+    assert await stage.lines() == lines_of(ENTRIES)
 
 
 @staged
