@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from statemachine.engine.source import Pulse
@@ -13,6 +14,9 @@ from statemachine.log.reader import Reader
 log = logging.getLogger(__name__)
 
 _RETRY: Final = 1.0
+
+_LOOK: Final = 30.0
+"""Seconds until a view is looked at although its log has not grown: its database may have been put back."""
 
 
 class Stream(Protocol):
@@ -61,9 +65,10 @@ class Streams:
             follow.grown.set()
 
     def grown(self) -> None:
-        """The log is longer than it was."""
+        """A partition is longer than it was. Views of the others are left at rest."""
         for follow in self._all:
-            follow.grown.set()
+            if follow.is_behind():
+                follow.grown.set()
 
     async def catch_up(self) -> None:
         """Every view is at the end of the log. For a controller that does not run (any more).
@@ -113,8 +118,12 @@ class _Follow:
         """Why the view cannot be brought on at the moment; empty while it can."""
         self._is_away = False
 
+    def is_behind(self) -> bool:
+        """The view is this process's to bring on, and its log is longer than it was at the last look."""
+        return self.mine() and self.reached < self.end()
+
     async def run(self) -> None:
-        """The view is at the end of the log whenever that has grown."""
+        """The view is at the end of the log whenever that has grown, and now and then without."""
         while True:
             self.grown.clear()
             if self._pace is not None and self.mine():
@@ -123,7 +132,9 @@ class _Follow:
                 await self.advance()
             else:
                 self.stream.forget()
-            await self.grown.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK):
+                    await self.grown.wait()
 
     async def advance(self, *, unless_away: bool = False) -> None:
         """The view is at the end of the log, however long log, cluster or (unless that ends it) database are away."""

@@ -73,13 +73,16 @@ class HistoryProjector:
         self._reader = None
 
     async def _followed(self) -> bool:
-        """Brings the view to the end of the log; False if another process set it back meanwhile."""
+        """Brings the view to the end of the log; False if somebody put it back meanwhile."""
+        rested_at = self._reader.position if self._reader else None
         reader = self._reader or await self._start()
-        self._reader = None  # if the rest fails half-way, the reader is ahead of the rows
+        self._reader = None  # if the rest fails half-way, it is ahead of the rows, and they may be gone
         async for batch in self._log.scan(reader.position):
             for start in range(0, len(batch), BATCH):
                 if not await self._take(reader, batch[start : start + BATCH]):
                     return False
+        if rested_at == reader.position and await self.history.position(self._partition) < rested_at:
+            return False  # a change of the view would have said so, but the log has nothing new
         self._reader = reader
         return True
 

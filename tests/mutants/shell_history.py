@@ -36,11 +36,18 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_VIEW,
     ),
     Mutant(
+        "history-put-back-while-the-log-rests-is-believed",
+        _PROJECTOR,
+        "if rested_at == reader.position and",
+        "if False and",
+        ("tests/unit/test_history_sqlite.py",),
+    ),
+    Mutant(
         "history-reader-kept-after-a-failure",
         _PROJECTOR,
-        "        self._reader = None  # if the rest fails half-way, the reader is ahead of the rows\n",
+        "        self._reader = None  # if the rest fails half-way, it is ahead of the rows, and they may be gone\n",
         "",
-        _ON_VIEW,
+        _ON_SQLITE,
     ),
     Mutant(
         "history-of-another-log-not-refused",

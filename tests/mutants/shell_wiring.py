@@ -174,6 +174,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         _ON_STREAMS,
     ),
     Mutant(
+        "streams-of-every-partition-woken",
+        _STREAMS,
+        "return self.mine() and self.reached < self.end()",
+        "return True",
+        _ON_STREAMS,
+    ),
+    Mutant(
+        "streams-that-do-not-grow-left-alone-for-ever",
+        _STREAMS,
+        "asyncio.timeout(_LOOK)",
+        "asyncio.timeout(None)",
+        _ON_STREAMS,
+    ),
+    Mutant(
         "streams-database-away-is-waited-for",
         _STREAMS,
         "            if unless_away and self._is_away:\n                break\n",

@@ -1,7 +1,9 @@
 """The history view in a SQLite store: full disks, other layouts, and readers beside a writer."""
 
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +18,7 @@ from statemachine.log.port import Record, Saved
 from statemachine.log.reader import Reader
 from statemachine.log.sqlite import SqliteLog
 from statemachine.log.store import SqliteStore
-from tests.support.faulty_store import MemoryStore
+from tests.support.faulty_store import TABLES, MemoryStore
 from tests.support.history_rows import jobs_of
 from tests.support.logs import JOB, OTHER, START, accepted, admitted, chain, history
 from tests.support.memory_log import MemoryLog
@@ -129,6 +131,32 @@ async def test_a_view_that_is_put_back_while_it_is_brought_on_is_made_whole() ->
     await log.save_snapshots(reader.position, reader.unsaved())
     await log.append(life[1:])
     projector = HistoryProjector(log, PutBack(store, log))
+    await projector.advance()
+    assert [entry.seq for entry in await projector.history.entries(JOB)] == [1, 2, 3, 4]
+
+
+async def test_a_view_that_is_put_back_while_nothing_happens_is_made_whole_at_the_next_look() -> None:
+    log, store = MemoryLog(), MemoryStore()
+    await log.append(history(2))
+    projector = HistoryProjector(log, store.database())
+    await projector.advance()
+    before = store.copy()
+    await log.append(history(4)[2:])
+    await projector.advance()
+    store.put_back(before)
+    await projector.advance()
+    assert [entry.seq for entry in await projector.history.entries(JOB)] == [1, 2, 3, 4]
+
+
+async def test_tables_that_are_dropped_are_made_and_filled_again_behind_the_look_that_misses_them() -> None:
+    log, store = MemoryLog(), MemoryStore()
+    await log.append(history(4))
+    projector = HistoryProjector(log, store.database())
+    await projector.advance()
+    for statement in (*(f"DROP TABLE {table}" for table in TABLES), "DELETE FROM meta"):
+        await store.run(methodcaller("execute", statement))
+    with pytest.raises(sqlite3.OperationalError, match="no such table"):
+        await projector.advance()
     await projector.advance()
     assert [entry.seq for entry in await projector.history.entries(JOB)] == [1, 2, 3, 4]
 

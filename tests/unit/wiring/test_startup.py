@@ -86,7 +86,7 @@ def test_a_cluster_that_cannot_be_listed_is_waited_for_once_and_a_minute_at_most
         await asyncio.sleep(0.2)
         assert view.advanced == 1
         for advanced in (2, 3):
-            views.grown()
+            views.shared()
             await asyncio.sleep(0.1)
             assert view.advanced == advanced
         for task in tasks:

@@ -31,6 +31,12 @@ class View:
         self.calls.append("forget")
 
 
+class Growing:
+    """A log that is seven entries long, at first."""
+
+    end = 7
+
+
 def test_a_view_is_brought_on_while_it_is_ours_and_forgotten_when_it_is_somebody_elses() -> None:
     async def story() -> None:
         view, mine = View(), {"is": False}
@@ -74,12 +80,34 @@ def test_a_log_that_grows_while_a_view_is_brought_on_is_read_once_more() -> None
     run_simulated(story(), 1)
 
 
+def test_only_the_view_whose_log_has_grown_is_brought_on_and_every_one_is_looked_at_now_and_then() -> None:
+    async def story() -> None:
+        grows, rests, log = View(), View(), Growing()
+        views = Streams(
+            [Followed(grows, lambda: log.end, lambda: True), Followed(rests, lambda: 7, lambda: True)]
+        )
+        loops = [asyncio.create_task(loop) for _, loop in views.loops()]
+        await asyncio.sleep(1)
+        log.end += 1
+        views.grown()
+        await asyncio.sleep(1)
+        assert (len(grows.calls), len(rests.calls)) == (2, 1)
+        views.grown()
+        await asyncio.sleep(1)
+        assert (len(grows.calls), len(rests.calls)) == (2, 1)
+        await asyncio.sleep(30)
+        assert (len(grows.calls), len(rests.calls)) == (3, 2), "a database may have been put back"
+        for loop in loops:
+            loop.cancel()
+
+    run_simulated(story(), 1)
+
+
 def test_a_view_that_nobody_waits_for_goes_on_at_its_pace_and_catches_up_at_once() -> None:
     async def story() -> None:
-        view, mine, rush = View(), {"is": True}, Rush()
-        views = Streams(
-            [Followed(view, lambda: 7, lambda: mine["is"], partial(rush.over, Patience(10, crowded=10)))]
-        )
+        view, mine, rush, log = View(), {"is": True}, Rush(), Growing()
+        pace = partial(rush.over, Patience(10, crowded=10))
+        views = Streams([Followed(view, lambda: log.end, lambda: mine["is"], pace)])
         rush.write()
         loops = [asyncio.create_task(loop) for _, loop in views.loops()]
         await asyncio.sleep(0.9)
@@ -89,13 +117,14 @@ def test_a_view_that_nobody_waits_for_goes_on_at_its_pace_and_catches_up_at_once
         await asyncio.sleep(0.2)
         assert view.calls == ["advance", "advance"]
         rush.write()
+        log.end += 1
         views.grown()
         await asyncio.sleep(0.5)
         mine["is"] = False
         await asyncio.sleep(10)
         assert view.calls == ["advance", "advance", "forget"], "it became another's while it waited"
         rush.write()
-        views.grown()
+        views.shared()
         await asyncio.sleep(0)
         assert view.calls[3:] == ["forget"], "what is another's is not waited for"
         for loop in loops:
