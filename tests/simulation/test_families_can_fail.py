@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import pytest
 
+from jobledger.wiring import streams
 from jobledger.wiring.levels import Levels
 from jobledger.wiring.sinks import Sinks
 from jobledger.wiring.streams import Streams
@@ -151,6 +152,7 @@ def what_was_not_published_is_left_by_the_heir(patch: pytest.MonkeyPatch) -> typ
 
 
 def what_the_history_has_not_is_left_by_the_heir(patch: pytest.MonkeyPatch) -> type[World]:
+    patch.setattr(streams, "_LOOK", 1e6)  # it would look by itself
     return _not_taken_over(Streams, patch)
 
 
