@@ -62,7 +62,7 @@ class TopicSink:
                         break  # the attempt whose end nobody knew took effect
                     if last != self._lasts.get(number):
                         raise ConfigError(f"another program writes to partition {number} of {self._target}")
-                await self._writers[number].write(self._target.topic, rows)
+                await self._writers[number].write(self._target.topic, rows, whole=True)
                 break
             except (OwnerLost, LogUnavailable):
                 await self._drop(number)

@@ -27,6 +27,15 @@ def _hook(name: str, old: str, new: str) -> Mutant:
 
 
 MUTANTS: Final = (
+    *(
+        Mutant(f"own-topic-{name}", "projectors.sinks.topic", old, new, ("tests/unit/sinks/test_topic.py",))
+        for name, old, new in (
+            ("late-commit-ends-half-of-a-batch", "rows, whole=True)", "rows)"),
+            ("batch-of-unknown-end-repeated", "if last == newest:", "if False:"),
+            ("written-beside-another", "if last != self._lasts.get(number):", "if False:"),
+            ("forgets-what-it-wrote", "self._lasts[number] = newest", "pass"),
+        )
+    ),
     Mutant(
         "sinks-scrubbed-events-are-not-counted",
         "projectors.sinks.feeding",

@@ -53,14 +53,15 @@ class Writer:
             made = await started(producer(address, f"{address.prefix}-{number}"))
             return cls(address, number, made, stamping)
 
-    async def write(self, topic: str, rows: Sequence[Row]) -> Sequence[int]:
+    async def write(self, topic: str, rows: Sequence[Row], *, whole: bool = False) -> Sequence[int]:
         """All of `rows` can be read, in this order; gives their offsets.
 
         Raises:
-            OwnerLost: somebody else writes, or nobody knows whether this was written. So it is from now on.
+            OwnerLost: somebody else writes, or nobody knows whether this was written, with `whole` all of it or
+                nothing, else perhaps the first of several batches. So it is from now on.
             StoreUnusable: brokers say no.
         """
-        async with self._transaction(topic):
+        async with self._transaction(topic, whole=whole):
             offsets = await self._send(topic, rows)
         return offsets
 

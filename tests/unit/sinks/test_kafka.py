@@ -4,73 +4,38 @@ The same on real brokers: `tests/integration/kafka/test_publishing.py`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, suppress
-from functools import partial, wraps
-from typing import Any
-from unittest.mock import patch
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
-from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError, RequestTimedOutError
 
 from projectors.contract.binding import Mode
 from projectors.sinks.kafka import KafkaSink, check_partitions
 from statemachine.errors import ConfigError, OwnerLost
 from statemachine.log.kafka import clients
-from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.publishing import Target
-from statemachine.log.kafka.topics import apply
-from tests.support.kafka_model.brokers import Brokers
-from tests.support.kafka_model.installed import brokers_at, installed
-from tests.support.kafka_model.partitions import Writing
-from tests.support.kafka_model.producer import ModelProducer
-from tests.support.kafka_model.transactions import Transactions
-from tests.support.published_lives import at, batches, left_open, lines_of, published, topic_lines
-from tests.support.simulated import run_simulated
+from tests.support.kafka_model.installed import installed
+from tests.support.kafka_stage import (
+    PARTITIONS,
+    Stage,
+    one_commit_arriving_twice,
+    one_commit_unanswered,
+    staged,
+)
+from tests.support.published_lives import at, batches, left_open, lines_of, published
 
-PARTITIONS = 2
 ENTRIES = published(0, PARTITIONS, 6)
 SIZE = 7
-SERVER = "model:9092"
-
-Test = Callable[["Stage"], Coroutine[Any, Any, None]]
 
 
-class Stage:
-    """Brokers of the model with the topics of a ledger."""
-
-    def __init__(self, brokers: Brokers) -> None:
-        self.brokers, self.address = brokers, Address((SERVER,))
-
-    @asynccontextmanager
-    async def opened(self, mode: Mode = "binary") -> AsyncIterator[KafkaSink]:
-        """A publisher, until the block is left."""
-        sink = await KafkaSink.open("kafka", Target.of(self.address), PARTITIONS, mode)
-        try:
-            yield sink
-        finally:
-            await sink.close()
-
-    async def lines(self, number: int = 0) -> list[bytes]:
-        """What is committed in the topic's partition."""
-        return await topic_lines(self.address, self.address.topic("cloudevents"), number)
-
-
-def staged(test: Test) -> Callable[[], None]:
-    """The test on a stage of its own, on simulated time."""
-
-    @wraps(test)
-    def run() -> None:
-        async def main() -> None:
-            stage = Stage(brokers_at(SERVER))
-            await apply(stage.address, partitions=PARTITIONS, replication=1)
-            await test(stage)
-
-        run_simulated(main(), 1)
-
-    del run.__wrapped__  # pytest would take the stage for a fixture
-    return run
+@asynccontextmanager
+async def opened(stage: Stage, mode: Mode = "binary") -> AsyncIterator[KafkaSink]:
+    """A publisher, until the block is left."""
+    sink = await KafkaSink.open("kafka", Target.of(stage.address), PARTITIONS, mode)
+    try:
+        yield sink
+    finally:
+        await sink.close()
 
 
 @pytest.fixture(autouse=True)
@@ -89,11 +54,11 @@ async def feed(sink: KafkaSink) -> None:
 @staged
 async def test_events_and_position_go_on_where_the_publisher_before_was(stage: Stage) -> None:
     first, *_ = batches(ENTRIES, SIZE)
-    async with stage.opened() as sink:
+    async with opened(stage) as sink:
         assert await sink.position(0) is None
         await sink.deliver(first)
         await sink.deliver(first._replace(events=(), upto=at(first.upto.position + 1)))
-    async with stage.opened() as sink:
+    async with opened(stage) as sink:
         assert await sink.position(0) == at(first.upto.position + 1)
         await sink.position(1)
     assert await stage.lines() == lines_of(ENTRIES[:SIZE])
@@ -104,7 +69,7 @@ async def test_events_and_position_go_on_where_the_publisher_before_was(stage: S
 def test_a_topic_has_the_events_of_the_log_once(mode: Mode) -> None:
     @staged
     async def fed(stage: Stage) -> None:
-        async with stage.opened(mode) as sink:
+        async with opened(stage, mode) as sink:
             await feed(sink)
             await feed(sink)
         assert await stage.lines() == lines_of(ENTRIES)
@@ -115,7 +80,7 @@ def test_a_topic_has_the_events_of_the_log_once(mode: Mode) -> None:
 @staged
 async def test_of_two_publishers_the_first_stops(stage: Stage) -> None:
     first, second, *_ = batches(ENTRIES, SIZE)
-    async with stage.opened() as one, stage.opened() as other:
+    async with opened(stage) as one, opened(stage) as other:
         await one.position(0)
         await one.deliver(first)
         await other.position(0)
@@ -128,7 +93,7 @@ async def test_of_two_publishers_the_first_stops(stage: Stage) -> None:
 @staged
 async def test_a_publisher_that_was_fenced_for_its_silence_goes_on(stage: Stage) -> None:
     first, second, *_ = batches(ENTRIES, SIZE)
-    async with stage.opened() as sink:
+    async with opened(stage) as sink:
         await sink.position(0)
         await sink.deliver(first)
         fencing = clients.producer(stage.address, f"{stage.address.topic('cloudevents')}-0")
@@ -141,70 +106,38 @@ async def test_a_publisher_that_was_fenced_for_its_silence_goes_on(stage: Stage)
 @staged
 async def test_a_position_behind_what_another_sink_left_open_is_waited_for(stage: Stage) -> None:
     first, second, *_ = batches(ENTRIES, SIZE)
-    async with stage.opened() as sink:
+    async with opened(stage) as sink:
         await sink.position(0)
         await sink.deliver(first)
         async with left_open(stage.address, 20_000):
             await sink.deliver(second)
-    async with stage.opened() as sink:
+    async with opened(stage) as sink:
         assert await sink.position(0) == second.upto
         await feed(sink)
     assert await stage.lines() == lines_of(ENTRIES)
 
 
 @pytest.mark.parametrize("takes_effect", [False, True])
-def test_a_commit_whose_answer_is_lost_is_not_repeated(
-    monkeypatch: pytest.MonkeyPatch, takes_effect: bool
-) -> None:
-    commit, lost = ModelProducer.commit_transaction, [True]
-
-    async def unanswered(producer: ModelProducer) -> None:
-        fails = bool(lost) and lost.pop()
-        if takes_effect or not fails:
-            await commit(producer)
-        if fails:
-            raise TimeoutError
-
+def test_a_commit_whose_answer_is_lost_is_not_repeated(takes_effect: bool) -> None:
     @staged
     async def fed(stage: Stage) -> None:
-        async with stage.opened() as sink:
+        async with opened(stage) as sink:
             await sink.position(0)
-            monkeypatch.setattr(ModelProducer, "commit_transaction", unanswered)
-            for batch in batches(ENTRIES, SIZE):
-                await sink.deliver(batch)
+            with one_commit_unanswered(takes_effect=takes_effect):
+                for batch in batches(ENTRIES, SIZE):
+                    await sink.deliver(batch)
         assert await stage.lines() == lines_of(ENTRIES)
 
     fed()
-    assert not lost
 
 
 @staged
 async def test_a_commit_that_arrives_twice_ends_no_half_of_the_next_batch(stage: Stage) -> None:
-    """A request without an answer is sent again; the first one may arrive when the next transaction is open."""
-    late: list[Callable[[], None]] = []
-    end, produce = Transactions.end, Brokers.produce
-
-    def end_unanswered(self: Transactions, id_: str, writer: Writing, *, commit: bool) -> None:
-        if not late:
-            late.append(partial(end, self, id_, writer, commit=commit))
-            raise RequestTimedOutError
-        end(self, id_, writer, commit=commit)
-
-    def produce_and_end(self: Brokers, tp: TopicPartition, *rest: Any) -> tuple[int, int]:
-        answer = produce(self, tp, *rest)
-        with suppress(KafkaError):
-            late[0]()
-        return answer
-
-    async with stage.opened() as sink:
+    async with opened(stage) as sink:
         await sink.position(0)
-        first, *others = batches(ENTRIES, SIZE)
-        with patch.object(Transactions, "end", end_unanswered):
-            await sink.deliver(first)
-        with patch.object(Brokers, "produce", produce_and_end):
-            for batch in others:
+        with one_commit_arriving_twice():
+            for batch in batches(ENTRIES, SIZE):
                 await sink.deliver(batch)
-    assert len(late) == 1
     assert await stage.lines() == lines_of(ENTRIES)
 
 
@@ -218,7 +151,7 @@ async def test_brokers_that_are_away_are_waited_for_at_growing_pauses(stage: Sta
             stage.brokers.come_back()
         await asyncio.sleep(seconds)
 
-    async with stage.opened() as sink:
+    async with opened(stage) as sink:
         sink.sleep = sleep
         stage.brokers.go_away()
         await feed(sink)
