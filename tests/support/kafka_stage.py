@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaError, RequestTimedOutError
 from statemachine.log.kafka.address import Address
 from statemachine.log.kafka.topics import apply
 from tests.support.kafka_model.brokers import Brokers
-from tests.support.kafka_model.installed import brokers_at
+from tests.support.kafka_model.installed import brokers_at, installed
 from tests.support.kafka_model.partitions import Writing
 from tests.support.kafka_model.producer import ModelProducer
 from tests.support.kafka_model.transactions import Transactions
@@ -35,7 +35,7 @@ class Stage:
 
 
 def staged(test: Callable[[Stage], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """The test on a stage of its own. To be run while the model is `installed`."""
+    """The test on a stage of its own, while the model is in the place of aiokafka."""
 
     @wraps(test)
     def run() -> None:
@@ -44,7 +44,8 @@ def staged(test: Callable[[Stage], Coroutine[Any, Any, None]]) -> Callable[[], N
             await apply(stage.address, partitions=PARTITIONS, replication=1)
             await test(stage)
 
-        run_simulated(main(), 1)
+        with installed():
+            run_simulated(main(), 1)
 
     del run.__wrapped__  # pytest would take the stage for a fixture
     return run

@@ -6,23 +6,15 @@ after an error of its transaction it is of no use.
 
 import asyncio
 import itertools
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from aiokafka import OffsetAndMetadata, TopicPartition
-from aiokafka.errors import (
-    ConcurrentTransactions,
-    InvalidProducerEpoch,
-    InvalidTxnState,
-    KafkaConnectionError,
-    KafkaError,
-    ProducerFenced,
-    RequestTimedOutError,
-)
+from aiokafka.errors import InvalidProducerEpoch, InvalidTxnState, KafkaError, ProducerFenced
 
 from statemachine.log.kafka.records import Row
 from tests.support.kafka_model.partitions import Writing
-from tests.support.kafka_model.wire import BACKOFF, Wire
+from tests.support.kafka_model.wire import Wire
 
 T = TypeVar("T")
 
@@ -73,6 +65,10 @@ class _Transactions:
         self.is_open = False
         self.unanswered_ends = 0
         """Requests to end one that no answer came to; the product has aiokafka's count them, too."""
+
+    def end_unanswered(self) -> None:
+        """No answer came to a request to end one."""
+        self.unanswered_ends += 1
 
     def maybe_add_partition_to_txn(self, tp: TopicPartition) -> None:
         """The partition will be one of the transaction's."""
@@ -269,23 +265,11 @@ class ModelProducer:
             assert id_ is not None
             if self._txn_manager.partitions or self._has_offsets:
                 with _Fatal(self):
-                    await self._ended(lambda: transactions.end(id_, writer, commit=commit))
+                    await self.client.answered(
+                        lambda: transactions.end(id_, writer, commit=commit), self._txn_manager.end_unanswered
+                    )
             self._txn_manager.partitions, self._has_offsets = {}, False
             self._txn_manager.is_open = False
-
-    async def _ended(self, end: Callable[[], None]) -> None:
-        while True:
-            self._txn_manager.unanswered_ends += 1
-            try:
-                await self.client.request(end)
-            except (KafkaConnectionError, RequestTimedOutError):
-                await asyncio.sleep(BACKOFF)
-            except ConcurrentTransactions:
-                self._txn_manager.unanswered_ends -= 1
-                await asyncio.sleep(BACKOFF)
-            else:
-                self._txn_manager.unanswered_ends -= 1
-                return
 
     def _check(self) -> None:
         if self._fatal is not None:

@@ -137,12 +137,14 @@ class Wire:
         finally:
             over.cancel()
 
-    async def answered(self, work: Callable[[], T]) -> T:
-        """What brokers answer to a request that is made again until they do."""
+    async def answered(self, work: Callable[[], T], unanswered: Callable[[], None] = lambda: None) -> T:
+        """What brokers answer to a request that is made again until they do; calls `unanswered` if no answer came."""
         while True:
             try:
                 return await self.request(work)
-            except RETRIED:
+            except RETRIED as error:
+                if not isinstance(error, ConcurrentTransactions):
+                    unanswered()
                 await asyncio.sleep(BACKOFF)
 
     async def long(self, work: Callable[[], "asyncio.Future[T]"]) -> T:

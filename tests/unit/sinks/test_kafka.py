@@ -4,7 +4,7 @@ The same on real brokers: `tests/integration/kafka/test_publishing.py`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -14,7 +14,6 @@ from projectors.sinks.kafka import KafkaSink, check_partitions
 from statemachine.errors import ConfigError, OwnerLost
 from statemachine.log.kafka import clients
 from statemachine.log.kafka.publishing import Target
-from tests.support.kafka_model.installed import installed
 from tests.support.kafka_stage import (
     PARTITIONS,
     Stage,
@@ -36,12 +35,6 @@ async def opened(stage: Stage, mode: Mode = "binary") -> AsyncIterator[KafkaSink
         yield sink
     finally:
         await sink.close()
-
-
-@pytest.fixture(autouse=True)
-def model() -> Iterator[None]:
-    with installed():
-        yield
 
 
 async def feed(sink: KafkaSink) -> None:

@@ -3,7 +3,7 @@
 The same on real brokers: `tests/integration/kafka/test_publish_command.py`.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from unittest.mock import patch
 
@@ -13,7 +13,6 @@ from projectors.sinks.topic import TopicSink
 from statemachine.errors import ConfigError
 from statemachine.log.kafka.publishing import Target
 from tests.support.kafka_model import producer
-from tests.support.kafka_model.installed import installed
 from tests.support.kafka_stage import (
     PARTITIONS,
     Stage,
@@ -26,12 +25,6 @@ from tests.support.published_lives import batches, lines_of, published
 ENTRIES = published(0, PARTITIONS, 6)
 SIZE = 7
 OWN = "own"
-
-
-@pytest.fixture(autouse=True)
-def model() -> Iterator[None]:
-    with installed():
-        yield
 
 
 @asynccontextmanager
