@@ -108,15 +108,18 @@ class TroubledCluster(FaultyCluster):
         known = self._known(await super().children(namespace, owner, also))
         if not self._weather.strikes("stale_reads"):
             return known
-        return self._behind(known, namespace, owner)
+        return self._behind(known, namespace, owner, also)
 
-    def _behind(self, manifests: Sequence[Manifest], namespace: str, owner: str) -> Sequence[Manifest]:
-        """What the job owned a moment ago, in the place of what it owns now."""
+    def _behind(
+        self, manifests: Sequence[Manifest], namespace: str, owner: str, also: Collection[str]
+    ) -> Sequence[Manifest]:
+        """What the job owned a moment ago, in the place of what it owns now; `also` as in the port."""
         moment = max(self._listed_at, asyncio.get_running_loop().time() - self._late())
         there = self._known(
             manifest
             for ref, manifest in self._past.at(moment).items()
-            if ref.namespace == namespace and controller(manifest) == owner
+            if ref.namespace == namespace
+            and ((by := controller(manifest)) == owner or (not by and manifest["metadata"]["uid"] in also))
         )
         uids = {manifest["metadata"]["uid"] for manifest in there}
         own = [
