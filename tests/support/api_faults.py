@@ -118,7 +118,7 @@ class TroubledCluster(FaultyCluster):
         there = self._known(
             manifest
             for ref, manifest in self._past.at(moment).items()
-            if ref.namespace == namespace
+            if namespace in ("", ref.namespace)
             and ((by := controller(manifest)) == owner or (not by and manifest["metadata"]["uid"] in also))
         )
         uids = {manifest["metadata"]["uid"] for manifest in there}

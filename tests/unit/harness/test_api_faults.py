@@ -28,7 +28,8 @@ def pod(name: str, *, owner: str) -> dict[str, Any]:
 @on_simulated_time
 async def test_an_old_read_has_the_pods_that_are_asked_for_by_uid_and_have_no_owner() -> None:
     cluster, process = troubled()
-    of_job, stripped = (cluster.objects.create(pod(f"pod-{n}", owner=("job", "")[n])) for n in range(2))
+    of_job = cluster.objects.create(pod("of-job", owner="job"))
+    stripped = cluster.objects.create(pod("stripped", owner=""))
     cluster.objects.create(pod("anybodys", owner=""))
     await passing(60.0)
     uids = [manifest["metadata"]["uid"] for manifest in (of_job, stripped)]
@@ -46,5 +47,16 @@ async def test_an_old_read_lacks_what_was_made_a_moment_ago_by_somebody_else() -
     cluster.objects.create(pod("pod-1", owner="job"))
 
     owned = await process.children("demo", "job")
+
+    assert [manifest["metadata"]["name"] for manifest in owned] == ["pod-0"]
+
+
+@on_simulated_time
+async def test_an_old_read_of_a_job_whose_namespace_is_not_known_has_its_pods_of_any() -> None:
+    cluster, process = troubled()
+    cluster.objects.create(pod("pod-0", owner="job"))
+    await passing(60.0)
+
+    owned = await process.children("", "job")
 
     assert [manifest["metadata"]["name"] for manifest in owned] == ["pod-0"]
