@@ -19,7 +19,7 @@ from statemachine.engine.clock import Clock
 from statemachine.engine.source import Pulse
 from statemachine.ids import JobUid
 from statemachine.log.reader import Folded
-from statemachine.observations import ChildObserved, Observation, PodGone, PodObserved
+from statemachine.observations import ChildObserved, JobGone, Observation, PodGone, PodObserved
 
 _SETTLE: Final = 1.0
 """Seconds until a child that was observed is looked at, if it is expected, or may be: another process decides."""
@@ -130,8 +130,8 @@ class Levels:
         return replica is not None and replica.uid == observation.uid
 
     def observed(self, observation: Observation) -> None:
-        """As `silent`, where it is not known yet whether the report changes something."""
-        if isinstance(observation, PodObserved | PodGone | ChildObserved):
+        """As `silent`, where it is not known yet, or never will be, whether the report changes something."""
+        if isinstance(observation, PodObserved | PodGone | ChildObserved | JobGone):
             self.children.add_after(observation.job, _SETTLE)
 
     def touched(self, job: JobUid) -> None:

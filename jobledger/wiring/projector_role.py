@@ -147,8 +147,11 @@ class ProjectorRole:
         self._visit_forgotten()
 
     def observed(self, observation: Observation) -> None:
-        """See Signals. Where this process decides, `silent` says which reports changed nothing."""
-        if not self._decides:
+        """See Signals. Where this process decides, `silent` says which reports changed nothing.
+
+        Of a job in quarantine no report is decided.
+        """
+        if not self._decides or self._reader.tracked(observation.job).quarantined:
             self.levels.observed(observation)
 
     def _visit_forgotten(self) -> None:

@@ -28,6 +28,9 @@ _ON_STREAMS: Final = (_AT + "test_streams.py",)
 _ON_STARTUP: Final = (_AT + "test_startup.py",)
 _ON_REPLACED: Final = (_AT + "test_replaced.py",)
 _ON_SPREAD: Final = (_AT + "test_spread.py",)
+_ON_QUARANTINED_CHILDREN: Final = (
+    "tests/simulation/test_projected.py::test_the_children_of_a_job_in_quarantine_go_with_its_object",
+)
 _ON_FORGOTTEN: Final = (_AT + "test_forgotten_jobs.py",)
 _ON_KEYS: Final = (_AT + "test_keys.py",)
 _ON_HISTORY: Final = (_AT + "test_history.py",)
@@ -105,8 +108,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "levels-free-name-not-looked-at-where-others-decide",
         _LEVELS,
-        "        if isinstance(observation, PodObserved | PodGone | ChildObserved):\n",
-        "        if isinstance(observation, PodObserved | ChildObserved):\n",
+        "        if isinstance(observation, PodObserved | PodGone | ChildObserved | JobGone):\n",
+        "        if isinstance(observation, PodObserved | ChildObserved | JobGone):\n",
         _ON_LEVELS,
     ),
     Mutant(
@@ -200,6 +203,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "            if job in forgotten and self._mine.job(job):\n",
         "            if False:\n",
         _ON_FORGOTTEN,
+    ),
+    Mutant(
+        "projectors-reports-of-quarantined-jobs-lead-nowhere",
+        _PROJECTORS,
+        " or self._reader.tracked(observation.job).quarantined",
+        "",
+        _ON_QUARANTINED_CHILDREN,
+    ),
+    Mutant(
+        "levels-a-job-that-is-gone-leads-nowhere",
+        _LEVELS,
+        "PodGone | ChildObserved | JobGone",
+        "PodGone | ChildObserved",
+        _ON_LEVELS,
     ),
     Mutant(
         "states-quarantined-state-given",

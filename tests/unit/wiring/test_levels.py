@@ -14,7 +14,7 @@ from projectors.base import Quarantine
 from statemachine.ids import JobUid, PodUid, ReplicaName, Seq
 from statemachine.log.port import Record
 from statemachine.log.reader import Folded, Reader
-from statemachine.observations import Observation, PodGone
+from statemachine.observations import JobGone, Observation, PodGone
 from statemachine.state import JobState
 from tests.support.memory_cluster import MemoryCluster, counted_uids
 from tests.support.scenario import API, KIND, START, UID, Story, workers
@@ -194,6 +194,15 @@ async def test_that_a_pod_is_gone_which_no_state_has_is_a_reason_to_look_at_the_
     assert late.levels.children.depth == 0
     await asyncio.sleep(1.1)
     assert late.levels.children.depth == 1
+
+
+@on_simulated_time
+async def test_that_a_job_is_gone_is_a_reason_to_look_at_its_children_where_nobody_may_decide_it() -> None:
+    """As of a job in quarantine: no entry says that its object is gone."""
+    scene = Scene(Story(workers(1)).submit())
+    scene.levels.observed(JobGone(job=UID, at=START))
+    await asyncio.sleep(1.1)
+    assert scene.levels.children.depth == 1
 
 
 @on_simulated_time
